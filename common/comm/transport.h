@@ -1,0 +1,67 @@
+// How bytes get from one rank to another, and how many have left.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <stdexcept>
+#include <string>
+
+#include "common/memory/buffer.h"
+#include "common/trace/hop.h"
+
+namespace zero {
+
+// Thrown in a rank that waits when another rank has failed. The launcher prints it after the
+// failing rank's own message.
+struct Aborted : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// Point-to-point messages of one rank. Messages between two ranks arrive in the order sent. All
+// calls block; a wait that lasts longer than the time-out throws std::runtime_error with the hop it
+// waits in and the rank it waits for.
+//
+// Tensor bytes and scalar bytes (small host values: losses, norms, control messages) are counted
+// here, where they leave, and nowhere else.
+class Transport {
+ public:
+  virtual ~Transport() = default;
+
+  virtual int rank() const = 0;
+  virtual int world_size() const = 0;
+
+  // `data` may be changed when it returns.
+  void send(const Hop& hop, View data);
+  // The message must be exactly as long as `data`; std::length_error otherwise.
+  void receive(const Hop& hop, View data);
+  // Both at once, so that a ring of ranks which all do this cannot deadlock. out and in must not
+  // overlap.
+  void exchange(const Hop& out_hop, View out, const Hop& in_hop, View in);
+
+  // The same for small host values.
+  void exchange_scalars(int to, std::span<const std::byte> out, int from, std::span<std::byte> in);
+
+  // This rank has failed: every rank that waits, or will wait, throws Aborted (threads), or is
+  // ended (MPI). Does not throw.
+  virtual void abort(const std::string& reason) noexcept = 0;
+
+  std::int64_t tensor_bytes_sent() const { return tensor_bytes_; }
+  std::int64_t scalar_bytes_sent() const { return scalar_bytes_; }
+
+ protected:
+  // `hop` is null for scalars. Between start_send and finish_send the bytes stay unchanged; at most
+  // one send to a rank is under way.
+  virtual void start_send(int to, std::span<const std::byte> bytes, const Hop* hop) = 0;
+  virtual void finish_send(int to, const Hop* hop) = 0;
+  virtual void receive_bytes(int from, std::span<std::byte> bytes, const Hop* hop) = 0;
+
+ private:
+  std::int64_t tensor_bytes_ = 0;
+  std::int64_t scalar_bytes_ = 0;
+};
+
+// "reduce_scatter (ring, collective 12, step 2 of 3)", or "a control message" for null.
+std::string describe(const Hop* hop);
+
+}  // namespace zero

@@ -1,0 +1,31 @@
+// The two ways ranks exist: as threads of this process, or as processes under mpirun.
+#pragma once
+
+#include <functional>
+#include <memory>
+
+#include "common/comm/transport.h"
+
+namespace zero {
+
+// What one rank's program does with its transport.
+using RankProgram = std::function<void(Transport&)>;
+
+// Runs `program` on `world_size` threads. A rank that throws makes every other rank stop with
+// Aborted. Messages go to standard error: first the failing rank's own, then one line per rank that
+// was waiting, with the collective and whom it waited for. Returns 0, or 1 when a rank failed.
+// `timeout` in seconds is the longest that a rank waits for another.
+int run_on_threads(int world_size, double timeout, const RankProgram& program);
+
+// Whether this process was started by mpirun, mpiexec or srun as one of several (or one).
+bool under_mpi();
+
+// MPI_COMM_WORLD. Initialises MPI on first use; std::runtime_error when built without MPI.
+int mpi_rank();
+int mpi_world_size();
+
+// Runs `program` as this process's rank. A rank that throws ends all processes. On SIGTERM (another
+// rank was killed) it names the collective it waits in. Returns as run_on_threads does.
+int run_on_mpi(double timeout, const RankProgram& program);
+
+}  // namespace zero

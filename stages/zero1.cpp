@@ -1,0 +1,56 @@
+// ZeRO-1: every rank keeps all parameters and gradients, but only 1/K of the optimizer states.
+//
+//   keeps, per rank   2N + 2N + 12N/K bytes
+//   sends, per step   2 N (K-1)/K elements
+#include "common/train/rank.h"
+
+namespace zero {
+
+void train(Rank& rank) {
+  Communicator& comm = rank.comm;
+  const Model& model = rank.model;  // units: embedding, block 0 ... block L-1, head
+  const Partition partition(model.num_parameters(), comm.world_size());  // K equal shards, padded
+  const Range mine = partition.shard(comm.rank());
+
+  Buffer params = rank.allocate(Memory::parameters, "params", partition.all());
+  Buffer grads = rank.allocate(Memory::gradients, "grads", partition.all());
+  model.initialize(params);
+  AdamW optimizer(rank, params[mine]);  // master, exp_avg, exp_avg_sq: of this shard only
+  LossScaler scaler(rank.options);
+
+  while (const auto batch = rank.next_batch()) {
+    rank.step("1. Forward with the full parameters");
+    Activations activations(rank, *batch, scaler.scale());  // this rank's micro-batch
+    for (const Unit& unit : model.units()) {
+      unit.forward(params[unit.range()], activations);
+    }
+
+    rank.step("2. Backward: the full local gradients");
+    for (const Unit& unit : model.units_reversed()) {
+      unit.backward(params[unit.range()], grads[unit.range()], activations);
+    }
+
+    rank.step("3. Reduce-scatter: each rank receives the average of its own shard of gradients");
+    // Outside `mine` grads still hold local values, which nobody reads.
+    comm.reduce_scatter(grads, partition);
+
+    rank.step("4. Update the own shard of variance, momentum and fp32 parameters");
+    // The norm of the whole gradient: one number, the same on every rank. If any rank overflowed,
+    // it is not finite and every rank skips; steps 5 and 6 then repeat what is already there.
+    const GradientNorm norm = scaler.unscale(comm.global_norm(grads, partition));
+    if (norm.is_finite()) optimizer.step(grads[mine], norm.factor);
+    scaler.update(norm);
+
+    rank.step("5. Copy the updated fp32 parameters to fp16");
+    optimizer.copy_master_to(params[mine]);
+
+    rank.step("6. All-gather the updated fp16 parameters");
+    comm.all_gather(params, partition);
+
+    rank.report(activations.loss(), norm, params, optimizer);
+  }
+}
+
+}  // namespace zero
+
+int main(int argc, char** argv) { return zero::launch(argc, argv, zero::train); }

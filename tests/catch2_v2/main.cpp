@@ -1,0 +1,3 @@
+// Catch2 version 2's main function.
+#define CATCH_CONFIG_MAIN
+#include <catch2/catch.hpp>

@@ -66,9 +66,18 @@ class Trace : public HeapObserver {
 
   // `from` was sent: a buffer's own values, or a running chunk in communication scratch.
   void sent(const Hop& hop, View from);
-  // A message arrived and `into` now holds it: the copy, or the sum with `own` (empty view: none).
-  void received(const Hop& hop, View into, View own);
+  // A message arrived and `into` now holds
+  //   copy                    the message
+  //   add, with `own`         the message + own (what `into` held before is gone)
+  //   add, `own` empty        the message + what `into` held before
+  // divided by `divisor`: K on the hop that makes the average, 1 on the others.
+  void received(const Hop& hop, View into, View own, int divisor = 1);
+  // The same inside this rank, without a message: `from` takes the place of the message. The
+  // owner's own piece in a broadcast, own values that enter a sum, a sum that lands divided in its
+  // buffer. hop.source and hop.destination are this rank.
+  void moved(const Hop& hop, View from, View into, int divisor = 1);
   // A collective of MPI or NCCL, opaque: `into` holds the result of all ranks' contributions.
+  // Between collective_begins, which says the owner, and collective_ends.
   void library(std::int64_t id, std::string_view name, View into);
 
   // The end of an iteration: loss (not finite: null), and live and peak bytes per category.

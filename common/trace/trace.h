@@ -90,6 +90,7 @@ class Trace : public HeapObserver {
  private:
   // Implementation: trace.cpp.
   struct File;
+  void finish(std::string_view reason, std::string_view message);  // the last line
   const Place& place_;
   std::unique_ptr<File> file_;
 };

@@ -1,0 +1,194 @@
+// Lines of JSON, collected and written 64 KiB at a time or when somebody may want to see them.
+#include "common/trace/trace_file.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <cmath>
+#include <cstring>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <span>
+#include <stdexcept>
+
+namespace zero {
+namespace {
+
+constexpr std::size_t kFlushBytes = 64 * 1024;
+constexpr std::int64_t kSample = 4;  // values told per write or hop
+
+// A JSON string. Names are plain ASCII; anything else (a message with a quote, a path that is not
+// UTF-8) takes the slow way, where broken UTF-8 is replaced.
+void print_string(Lines& lines, std::string_view text) {
+  const bool plain = std::all_of(text.begin(), text.end(), [](char c) {
+    return c >= 0x20 && c < 0x7f && c != '"' && c != '\\';
+  });
+  if (plain) {
+    print(lines, "\"{}\"", text);
+  } else {
+    const nlohmann::json json(text);
+    print(lines, "{}", json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+  }
+}
+
+// JSON has no infinity and no NaN: they are strings.
+void print_number(Lines& lines, float x) {
+  if (std::isfinite(x)) print(lines, "{}", x);
+  else print(lines, "\"{}\"", std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf");
+}
+
+// A JSON object that the caller has made, on one line.
+std::string one_line(std::string_view what, const std::string& object) {
+  if (object.empty()) return "{}";
+  const nlohmann::json json = nlohmann::json::parse(object, nullptr, false);
+  if (!json.is_object()) {
+    throw std::runtime_error(fmt::format("the trace's {} are not a JSON object: {}", what, object));
+  }
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void print_named_ranges(Lines& lines, std::string_view key,
+                        const std::vector<TraceHeader::NamedRange>& ranges) {
+  print(lines, ",\"{}\":[", key);
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    print(lines, "{}{{\"name\":", i > 0 ? "," : "");
+    print_string(lines, ranges[i].name);
+    print(lines, ",\"range\":[{},{}]}}", ranges[i].range.begin, ranges[i].range.end);
+  }
+  print(lines, "]");
+}
+
+// Rank files of an earlier, larger run into the same directory would look like ranks of this one.
+void remove_stale_files(const std::filesystem::path& directory, int world_size) {
+  std::error_code ignored;
+  for (int rank = world_size;
+       std::filesystem::remove(directory / fmt::format("rank{}.jsonl", rank), ignored); ++rank) {
+  }
+}
+
+}  // namespace
+
+void print_key(Lines& lines, std::string_view key, std::string_view text) {
+  print(lines, ",\"{}\":", key);
+  print_string(lines, text);
+}
+
+void print_key_or_null(Lines& lines, std::string_view key, std::string_view text) {
+  if (text.empty()) print(lines, ",\"{}\":null", key);
+  else print_key(lines, key, text);
+}
+
+int owner_of(const TraceHeader::NamedRange& shard) {
+  int owner = -1;
+  std::from_chars(shard.name.data(), shard.name.data() + shard.name.size(), owner);
+  return owner;
+}
+
+Trace::File::File(const std::string& directory, const TraceHeader& header, int last_iteration,
+                  bool sampled)
+    : shards(header.shards),
+      world_size(header.world_size),
+      iterations(last_iteration),
+      rank_(header.rank),
+      values_(sampled) {
+  const std::filesystem::path folder(directory);
+  path_ = (folder / fmt::format("rank{}.jsonl", header.rank)).string();
+  const std::string options = one_line("options", header.options);
+  const std::string closed_form = one_line("closed form", header.closed_form);
+
+  begin("header");
+  print(lines, ",\"format\":\"zero-steps-trace\",\"version\":1");
+  print_key(lines, "run", header.run);
+  print_key(lines, "program", header.program);
+  print(lines, ",\"rank\":{},\"world_size\":{}", header.rank, header.world_size);
+  print_key(lines, "clock", header.clock);
+  print_key(lines, "dtype", header.dtype);
+  print(lines, ",\"iterations\":{},\"sampled\":{}", last_iteration, sampled);
+  print(lines, ",\"num_parameters\":{},\"padded_parameters\":{}", header.num_parameters,
+        header.padded_parameters);
+  print_named_ranges(lines, "units", header.units);
+  print_named_ranges(lines, "tensors", header.tensors);
+  print(lines, ",\"shards\":[");
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    print(lines, "{}{{\"owner\":{},\"range\":[{},{}]}}", i > 0 ? "," : "", owner_of(shards[i]),
+          shards[i].range.begin, shards[i].range.end);
+  }
+  print(lines, "],\"options\":{},\"closed_form\":{}", options, closed_form);
+
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);  // a failure shows when the file is opened
+  stream_.reset(std::fopen(path_.c_str(), "wb"));
+  print(lines, "}}\n");
+  // Unbuffered: `lines` is the buffer.
+  if (!stream_ || std::setvbuf(stream_.get(), nullptr, _IONBF, 0) != 0 || !flush()) {
+    throw std::runtime_error(fmt::format("cannot write the trace {}: {}", path_,
+                                         error ? error.message() : std::strerror(errno)));
+  }
+  if (rank_ == 0) remove_stale_files(folder, world_size);
+}
+
+void Trace::File::begin(std::string_view kind) {
+  const std::chrono::nanoseconds t = std::chrono::steady_clock::now() - start_;
+  print(lines, "{{\"e\":\"{}\",\"t\":{}", kind, t.count());
+}
+
+bool Trace::File::end(bool flush_now) {
+  print(lines, "}}\n");
+  if (!flush_now && lines.size() < kFlushBytes) return true;
+  if (flush()) return true;
+  fmt::print(stderr, "rank {}: the trace ends here: cannot write {}: {}; the run goes on\n", rank_,
+             path_, std::strerror(errno));
+  return false;
+}
+
+bool Trace::File::flush() {
+  const std::size_t written = std::fwrite(lines.data(), 1, lines.size(), stream_.get());
+  const bool all = written == lines.size();
+  lines.clear();
+  return all;
+}
+
+void Trace::File::view(std::string_view buffer_key, std::string_view at_key, View view) {
+  if (view.size() == 0) {
+    print(lines, ",\"{}\":null,\"{}\":null", buffer_key, at_key);
+  } else {
+    print(lines, ",\"{}\":{},\"{}\":{}", buffer_key, view.allocation().id, at_key,
+          view.range().begin - view.allocation().range.begin);
+  }
+}
+
+void Trace::File::hop(const Hop& hop, bool message) {
+  print(lines, ",\"collective\":{},\"name\":\"{}\",\"algorithm\":\"{}\"", hop.collective, hop.name,
+        hop.algorithm);
+  print(lines, ",\"step\":{},\"steps\":{},\"chunk\":{}", hop.step, hop.steps, hop.chunk);
+  if (message) print(lines, ",\"source\":{},\"destination\":{}", hop.source, hop.destination);
+  print(lines, ",\"effect\":\"{}\",\"range\":[{},{}]", hop.effect == Effect::add ? "add" : "copy",
+        hop.range.begin, hop.range.end);
+}
+
+void Trace::File::sample(View view) {
+  if (!values_ || view.size() == 0 || !view.data()) return;
+  const View some = view.first(std::min(kSample, view.size()));
+  std::array<std::byte, kSample * sizeof(float)> storage;
+  const auto bytes = std::span(storage).first(some.bytes().size());
+  some.heap().download(some, bytes);
+  print(lines, ",\"values\":[");
+  for (std::int64_t i = 0; i < some.size(); ++i) {
+    if (i > 0) print(lines, ",");
+    const std::byte* at = bytes.data() + i * bytes_of(some.dtype());
+    if (some.dtype() == Dtype::int32) {
+      std::int32_t x = 0;
+      std::memcpy(&x, at, sizeof x);
+      print(lines, "{}", x);
+    } else {
+      with_type(some.dtype(), [&](auto x) {
+        std::memcpy(&x, at, sizeof x);
+        print_number(lines, widen(x));
+      });
+    }
+  }
+  print(lines, "]");
+}
+
+}  // namespace zero

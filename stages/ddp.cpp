@@ -6,6 +6,11 @@
 
 namespace zero {
 
+constexpr ClosedForm kClosedForm{.parameters = Kept::whole,
+                                 .gradients = Kept::whole,
+                                 .optimizer_states = Kept::whole,
+                                 .passes = 2};
+
 void train(Rank& rank) {
   Communicator& comm = rank.comm;
   const Model& model = rank.model;  // units: embedding, block 0 ... block L-1, head
@@ -18,8 +23,9 @@ void train(Rank& rank) {
   LossScaler scaler(rank.options);
 
   while (const auto batch = rank.next_batch()) {
-    rank.step("1. Forward with the full parameters");
     Activations activations(rank, *batch, scaler.scale());  // this rank's micro-batch
+
+    rank.step("1. Forward with the full parameters");
     for (const Unit& unit : model.units()) {
       unit.forward(params[unit.range()], activations);
     }
@@ -50,4 +56,4 @@ void train(Rank& rank) {
 
 }  // namespace zero
 
-int main(int argc, char** argv) { return zero::launch(argc, argv, zero::train); }
+int main(int argc, char** argv) { return zero::launch(argc, argv, zero::train, zero::kClosedForm); }

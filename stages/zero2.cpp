@@ -6,6 +6,11 @@
 
 namespace zero {
 
+constexpr ClosedForm kClosedForm{.parameters = Kept::whole,
+                                 .gradients = Kept::shard,
+                                 .optimizer_states = Kept::shard,
+                                 .passes = 2};
+
 void train(Rank& rank) {
   Communicator& comm = rank.comm;
   const Model& model = rank.model;  // units: embedding, block 0 ... block L-1, head
@@ -19,18 +24,20 @@ void train(Rank& rank) {
   LossScaler scaler(rank.options);
 
   while (const auto batch = rank.next_batch()) {
-    rank.step("1. Forward with the full parameters");
     Activations activations(rank, *batch, scaler.scale());  // this rank's micro-batch
+
+    rank.step("1. Forward with the full parameters");
     for (const Unit& unit : model.units()) {
       unit.forward(params[unit.range()], activations);
     }
 
     for (const Unit& unit : model.units_reversed()) {
-      rank.step("2. Backward: the local gradients of one unit");
+      rank.step("2. Backward: the local gradients of one unit", unit);
       Buffer unit_grads = rank.allocate(Memory::temporary, "unit_grads", unit.range());
       unit.backward(params[unit.range()], unit_grads, activations);
 
-      rank.step("3. Reduce each piece of these gradients to its owner, who receives the average");
+      rank.step("3. Reduce each piece of these gradients to its owner, who receives the average",
+                unit);
       for (const Piece& piece : partition.pieces(unit.range())) {
         comm.reduce(unit_grads, grads_shard, piece);
       }
@@ -56,4 +63,4 @@ void train(Rank& rank) {
 
 }  // namespace zero
 
-int main(int argc, char** argv) { return zero::launch(argc, argv, zero::train); }
+int main(int argc, char** argv) { return zero::launch(argc, argv, zero::train, zero::kClosedForm); }

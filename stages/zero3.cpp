@@ -6,6 +6,11 @@
 
 namespace zero {
 
+constexpr ClosedForm kClosedForm{.parameters = Kept::shard,
+                                 .gradients = Kept::shard,
+                                 .optimizer_states = Kept::shard,
+                                 .passes = 3};
+
 void train(Rank& rank) {
   Communicator& comm = rank.comm;
   const Model& model = rank.model;  // units: embedding, block 0 ... block L-1, head
@@ -19,9 +24,10 @@ void train(Rank& rank) {
   LossScaler scaler(rank.options);
 
   while (const auto batch = rank.next_batch()) {
-    rank.step("1. Forward: each owner broadcasts its piece of a unit just before the unit runs");
     Activations activations(rank, *batch, scaler.scale());  // this rank's micro-batch
+
     for (const Unit& unit : model.units()) {
+      rank.step("1. Forward: each owner broadcasts its piece of a unit just before it runs", unit);
       Buffer unit_params = rank.allocate(Memory::temporary, "unit_params", unit.range());
       for (const Piece& piece : partition.pieces(unit.range())) {
         comm.broadcast(params_shard, unit_params, piece);
@@ -31,7 +37,7 @@ void train(Rank& rank) {
     }
 
     for (const Unit& unit : model.units_reversed()) {
-      rank.step("2. Backward: the unit's parameters again, then its local gradients");
+      rank.step("2. Backward: the unit's parameters again, then its local gradients", unit);
       Buffer unit_params = rank.allocate(Memory::temporary, "unit_params", unit.range());
       for (const Piece& piece : partition.pieces(unit.range())) {
         comm.broadcast(params_shard, unit_params, piece);
@@ -40,7 +46,8 @@ void train(Rank& rank) {
       unit.backward(unit_params, unit_grads, activations);
       unit_params.release();
 
-      rank.step("3. Reduce each piece of these gradients to its owner, who receives the average");
+      rank.step("3. Reduce each piece of these gradients to its owner, who receives the average",
+                unit);
       for (const Piece& piece : partition.pieces(unit.range())) {
         comm.reduce(unit_grads, grads_shard, piece);
       }
@@ -65,4 +72,4 @@ void train(Rank& rank) {
 
 }  // namespace zero
 
-int main(int argc, char** argv) { return zero::launch(argc, argv, zero::train); }
+int main(int argc, char** argv) { return zero::launch(argc, argv, zero::train, zero::kClosedForm); }

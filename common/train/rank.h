@@ -1,6 +1,7 @@
 // What a stage program is given: one rank's communicator, model, memory and data.
 #pragma once
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -13,6 +14,7 @@
 #include "common/model/model.h"
 #include "common/trace/trace.h"
 #include "common/train/adamw.h"
+#include "common/train/closed_form.h"
 #include "common/train/data_loader.h"
 #include "common/train/loss_scaler.h"
 #include "common/train/options.h"
@@ -20,11 +22,13 @@
 namespace zero {
 
 class Report;
+struct RankRecord;
 
 // Lives in one thread; nothing in it is shared but the transport and the (constant) model and data.
 class Rank {
  public:
-  Rank(const Options& options, const Model& model, const Dataset& dataset, Transport& transport);
+  Rank(const Options& options, const Model& model, const Dataset& dataset, const ClosedForm& form,
+       Transport& transport);
   ~Rank();
 
   const Options& options;
@@ -34,6 +38,7 @@ class Rank {
   Place place_;
   MemoryTracker tracker_;
   Trace trace_;
+  std::unique_ptr<Report> report_;
   std::unique_ptr<Device> device_;
   std::unique_ptr<Communicator> communicator_;
 
@@ -65,12 +70,25 @@ class Rank {
   const Report& result() const { return *report_; }
 
  private:
+  std::unique_ptr<Device> open_device(const Transport& transport);
+  std::uint64_t combine_fingerprints(View params, const AdamW& optimizer);
+  void measure_traffic();
+  void finish(View params, const AdamW& optimizer);
+
   const Dataset& dataset_;
-  std::unique_ptr<Report> report_;
+  std::unique_ptr<RankRecord> record_;
+  std::chrono::steady_clock::time_point iteration_began_;
+  std::int64_t sent_before_ = 0, scalars_before_ = 0;
 };
 
+// What one rank runs: `train` on a Rank of its own. An error leaves it with the rank, the
+// iteration, the step and the unit in front of its message, and as the last line of its trace.
+void run_rank(const Options& options, const Model& model, const Dataset& dataset,
+              const ClosedForm& form, Transport& transport, void (*train)(Rank&));
+
 // Runs `train` on every rank: `--ranks` threads, or the processes of mpirun. Returns the exit
-// status: 0; 1: a rank failed; 2: a command line or an input that cannot be used.
-int launch(int argc, char** argv, void (*train)(Rank&));
+// status: 0; 1: a rank failed; 2: a command line or an input that cannot be used, or a device that
+// is too small. `form` is what the stage claims to keep and to send.
+int launch(int argc, char** argv, void (*train)(Rank&), const ClosedForm& form);
 
 }  // namespace zero

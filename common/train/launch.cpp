@@ -1,0 +1,92 @@
+// From a command line to ranks: threads of this process, or the processes of mpirun.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+#include <filesystem>
+#include <stdexcept>
+
+#include "common/comm/world.h"
+#include "common/train/checkpoint.h"
+#include "common/train/rank.h"
+#include "common/train/report.h"
+
+namespace zero {
+namespace {
+
+constexpr int kUnusable =
+    2;  // exit status: a command line, an input or a device that cannot be used
+
+// Everything that can be found wrong before a rank starts.
+void prepare(const Options& options, const Dataset& dataset) {
+  if (dataset.size() < options.model.context + 1) {
+    throw UsageError(fmt::format("--context {}: the text has {} tokens, so at most --context {}",
+                                 options.model.context, dataset.size(), dataset.size() - 1));
+  }
+  for (const std::string& directory : {options.trace, options.dump_state}) {
+    if (!directory.empty()) std::filesystem::create_directories(directory);
+  }
+}
+
+}  // namespace
+
+void run_rank(const Options& options, const Model& model, const Dataset& dataset,
+              const ClosedForm& form, Transport& transport, void (*train)(Rank&)) {
+  Rank rank(options, model, dataset, form, transport);
+  const auto located = [&](const std::exception& error) {
+    const Place& place = rank.place();
+    std::string where = fmt::format("rank {}", transport.rank());
+    if (place.iteration >= 0) where += fmt::format(", iteration {}", place.iteration + 1);
+    where += fmt::format(", step \"{}\"", place.banner);
+    if (!place.unit.empty()) where += fmt::format(", unit {}", place.unit);
+    rank.trace().failed(error.what());
+    return where + ": " + error.what();
+  };
+  try {
+    train(rank);
+  } catch (const Aborted& error) {
+    throw Aborted(located(error));
+  } catch (const OutOfMemory& error) {
+    throw OutOfMemory(located(error) + "; " +
+                      which_stage_fits(options.memory_budget, model.num_parameters(), options.ranks,
+                                       options.dtype, options.optimizer_bytes_per_parameter()));
+  } catch (const std::exception& error) {
+    throw std::runtime_error(located(error));
+  }
+}
+
+int launch(int argc, char** argv, void (*train)(Rank&), const ClosedForm& form) {
+  const bool mpi = under_mpi();
+  const bool first = !mpi || mpi_rank() == 0;
+  try {
+    const Parsed parsed = parse_options(argc, argv, mpi ? mpi_world_size() : 0);
+    if (parsed.stop) return parsed.status;
+    const Options& options = parsed.options;
+    const Dataset dataset(options.data, options.model.vocab);
+    prepare(options, dataset);
+    const Model model(options.model, options.ranks, options.seed);
+    if (first && !options.save_initial.empty())
+      save_initial_model(model, options.dtype, options.save_initial);
+    std::atomic<bool> too_small = false;
+    const RankProgram program = [&](Transport& transport) {
+      try {
+        run_rank(options, model, dataset, form, transport, train);
+      } catch (const OutOfMemory&) {
+        too_small = true;
+        throw;
+      }
+    };
+    const int status = mpi ? run_on_mpi(options.timeout, program)
+                           : run_on_threads(options.ranks, options.timeout, program);
+    return too_small ? kUnusable : status;
+  } catch (const UsageError& error) {
+    const std::string program = std::filesystem::path(argv[0]).filename().string();
+    if (first) fmt::print(stderr, "{}: {}\n", program, error.what());
+    return kUnusable;
+  } catch (const std::exception& error) {
+    if (first) fmt::print(stderr, "{}: {}\n", argv[0], error.what());
+    return 1;
+  }
+}
+
+}  // namespace zero

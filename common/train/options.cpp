@@ -1,0 +1,263 @@
+// The command line: one description of every option, checked before anything runs.
+#include "common/train/options.h"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cmath>
+#include <filesystem>
+#include <map>
+
+#include "common/memory/bytes.h"
+
+namespace zero {
+namespace {
+
+constexpr int kMostThreads = 64;  // ranks in one process
+
+constexpr const char* kAbout =
+    "Trains a small GPT on --ranks ranks and accounts for every byte that a rank holds and sends.\n"
+    "Each rank is a thread of this process, or a process when it is started by mpirun.\n"
+    "Prints one line per iteration: mean loss over all ranks, norm of the whole gradient, and a\n"
+    "fingerprint of the whole state: the four stages print the same bits.";
+
+constexpr const char* kExamples =
+    "Examples:\n"
+    "  {0} --ranks 3 --dtype bf16                 three ranks, another storage type\n"
+    "  {0} --trace out/{0} --trace-iterations 1   what happened, event by event\n"
+    "  {0} --memory-budget 4MiB                   a device that may be too small\n"
+    "  {0} --json out.json --quiet                the numbers, for a program\n"
+    "  mpirun -n 4 {0}                            the same bits, as processes\n"
+    "Exit status: 0; 1: a rank failed; 2: a command line or an input that cannot be used.";
+
+UsageError bad(const std::string& what) { return UsageError(what); }
+
+// The number of ranks nearest to `ranks` that divides `batch`, or the batch that `ranks` divides.
+std::string nearest_that_works(int batch, int ranks) {
+  int best_ranks = 1;
+  for (int k = 1; k <= batch && k <= kMostThreads; ++k) {
+    if (batch % k == 0 && std::abs(k - ranks) < std::abs(best_ranks - ranks)) best_ranks = k;
+  }
+  const int below = batch / ranks * ranks;
+  const int above = below + ranks;
+  const int best_batch = below > 0 && batch - below <= above - batch ? below : above;
+  return fmt::format("use --batch {} or --ranks {}", best_batch, best_ranks);
+}
+
+// Anything the command line names that will be written: can it be?
+void check_writable(const std::string& option, const std::string& path, bool directory) {
+  if (path.empty()) return;
+  namespace fs = std::filesystem;
+  std::error_code error;
+  if (!directory && fs::is_directory(path, error))
+    throw bad(fmt::format("{} {}: is a folder; name a file", option, path));
+  fs::path parent = directory ? fs::path(path) : fs::absolute(path, error).parent_path();
+  if (directory && fs::exists(path, error) && !fs::is_directory(path, error))
+    throw bad(fmt::format("{} {}: is a file; name a folder", option, path));
+  if (directory) {  // the nearest folder that exists must allow a new one
+    while (!parent.empty() && !fs::exists(parent, error))
+      parent = fs::absolute(parent).parent_path();
+  }
+  const fs::path probe = parent / ".zero_steps_can_write";
+  std::FILE* file = std::fopen(probe.c_str(), "w");
+  if (!file)
+    throw bad(fmt::format("{} {}: cannot be written there; choose another place", option, path));
+  std::fclose(file);
+  fs::remove(probe, error);
+}
+
+void check(const Options& o, bool mpi) {
+  const auto at_least = [](const char* option, double value, double least) {
+    if (!(value >= least) || !std::isfinite(value))
+      throw bad(fmt::format("{} {}: must be at least {}", option, value, least));
+  };
+  at_least("--ranks", o.ranks, 1);
+  if (!mpi && o.ranks > kMostThreads) {
+    throw bad(
+        fmt::format("--ranks {}: at most {} ranks are threads of one process; for more, "
+                    "start processes: mpirun -n {} {}",
+                    o.ranks, kMostThreads, o.ranks, o.program));
+  }
+  at_least("--layers", o.model.layers, 1);
+  at_least("--heads", o.model.heads, 1);
+  at_least("--channels", o.model.channels, 1);
+  at_least("--context", o.model.context, 1);
+  at_least("--vocab", o.model.vocab, 2);
+  if (o.model.vocab > 65536)
+    throw bad(fmt::format("--vocab {}: token ids have 16 bits, so at most 65536", o.model.vocab));
+  at_least("--batch", o.batch, 1);
+  at_least("--iterations", o.iterations, 1);
+  at_least("--learning-rate", o.learning_rate, 0);
+  at_least("--warmup", o.warmup, 0);
+  at_least("--clip", o.clip, 0);
+  at_least("--weight-decay", o.weight_decay, 0);
+  at_least("--threads", o.threads, 1);
+  at_least("--trace-iterations", o.trace_iterations, 0);
+  at_least("--loss-scale", o.loss_scale, 1);
+  at_least("--loss-scale-window", o.loss_scale_window, 1);
+  at_least("--timeout", o.timeout, 0.1);
+  if (o.model.channels % o.model.heads != 0) {
+    const int per_head = std::max(1, o.model.channels / o.model.heads);
+    throw bad(fmt::format("--channels {}: {} heads do not divide it; use --channels {} or {}",
+                          o.model.channels, o.model.heads, per_head * o.model.heads,
+                          (per_head + 1) * o.model.heads));
+  }
+  if (o.batch % o.ranks != 0) {
+    throw bad(fmt::format("--batch {}: {} ranks do not divide it; {}", o.batch, o.ranks,
+                          nearest_that_works(o.batch, o.ranks)));
+  }
+  const double log2_scale = std::log2(o.loss_scale);
+  if (log2_scale != std::floor(log2_scale) || log2_scale > 24)
+    throw bad(fmt::format("--loss-scale {}: must be a power of two up to 2^24", o.loss_scale));
+  if (o.fp32_grads && o.dtype == Dtype::fp32)
+    throw bad("--fp32-grads: with --dtype fp32 the gradients are fp32 already; leave it out");
+  if (o.collectives == Algorithm::library && !mpi) {
+    throw bad(
+        "--collectives library: threads have no collectives of their own; use ring or direct, "
+        "or start the program with mpirun");
+  }
+  if ((o.overflow_rank >= o.ranks) || (o.overflow_rank < -1))
+    throw bad(fmt::format("--overflow-at: there is no rank {} of {}", o.overflow_rank, o.ranks));
+  if (o.trace_values && o.trace.empty()) throw bad("--trace-values: needs --trace DIR");
+  check_writable("--json", o.json, false);
+  check_writable("--save", o.save, false);
+  check_writable("--save-initial", o.save_initial, false);
+  check_writable("--trace", o.trace, true);
+  check_writable("--dump-state", o.dump_state, true);
+}
+
+}  // namespace
+
+Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
+  Parsed parsed;
+  Options& o = parsed.options;
+  o.program = std::filesystem::path(argc > 0 ? argv[0] : "zero").filename().string();
+  bool vocab_given = false;
+  std::string budget, overflow;
+
+  CLI::App app(kAbout, o.program);
+  app.footer(fmt::format(fmt::runtime(kExamples), o.program));
+  app.get_formatter()->column_width(34);
+  app.set_version_flag("--version", "ZeRO Steps 0.1");
+  app.option_defaults()->always_capture_default();
+
+  const std::map<std::string, Dtype> dtypes = {
+      {"fp32", Dtype::fp32}, {"fp16", Dtype::fp16}, {"bf16", Dtype::bf16}};
+  const std::map<std::string, Algorithm> algorithms = {
+      {"ring", Algorithm::ring}, {"direct", Algorithm::direct}, {"library", Algorithm::library}};
+  std::string dtype = "fp16", collectives = "ring";
+
+  auto* ranks = app.add_option("--ranks", o.ranks, "K: how many ranks share the work")
+                    ->group("How the work is divided");
+  app.add_option("--collectives", collectives,
+                 "ring, direct, or library (MPI's own): who adds in which order")
+      ->group("How the work is divided");
+  app.add_option("--threads", o.threads, "threads per rank for its operators")
+      ->group("How the work is divided");
+  app.add_option("--timeout", o.timeout, "seconds that a rank waits for another")
+      ->group("How the work is divided");
+
+  app.add_option("--layers", o.model.layers, "L: transformer blocks")->group("The model");
+  app.add_option("--heads", o.model.heads, "H: attention heads")->group("The model");
+  app.add_option("--channels", o.model.channels, "C: width; a multiple of H")->group("The model");
+  app.add_option("--context", o.model.context, "T: tokens in a sequence")->group("The model");
+  auto* vocab = app.add_option("--vocab", o.model.vocab,
+                               "V: 256 for text (bytes), 50257 for .bin files unless given")
+                    ->group("The model");
+  app.add_option("--seed", o.seed, "of the initial weights")->group("The model");
+
+  app.add_option("--data", o.data,
+                 "a text file (one token a byte) or llm.c's .bin; default: the text shipped here")
+      ->group("Training");
+  app.add_option("--batch", o.batch, "sequences per iteration, over all ranks")->group("Training");
+  app.add_option("--iterations", o.iterations, "")->group("Training");
+  app.add_option("--learning-rate", o.learning_rate, "of AdamW, after the warm-up")
+      ->group("Training");
+  app.add_option("--warmup", o.warmup, "iterations of linear warm-up")->group("Training");
+  app.add_option("--clip", o.clip, "largest norm of the whole gradient; 0: no clipping")
+      ->group("Training");
+  app.add_option("--weight-decay", o.weight_decay, "of matrices")->group("Training");
+
+  app.add_option("--dtype", dtype, "fp16, bf16 or fp32: of parameters, gradients, activations")
+      ->group("Numbers");
+  app.add_flag("--fp32-grads", o.fp32_grads,
+               "keep the fp32 gradient too: 16 instead of 12 optimizer bytes a parameter")
+      ->group("Numbers");
+  app.add_option("--loss-scale", o.loss_scale, "the first loss scale (fp16)")->group("Numbers");
+  app.add_option("--loss-scale-window", o.loss_scale_window,
+                 "iterations without overflow until the scale doubles")
+      ->group("Numbers");
+  app.add_option("--overflow-at", overflow,
+                 "RANK:ITERATION (from 0): make this rank's gradients overflow, to see all skip")
+      ->group("Numbers");
+
+  app.add_option("--memory-budget", budget, "bytes of each rank's device: 64MiB; default: no limit")
+      ->group("Memory");
+  app.add_flag("--fill-nan", o.fill_nan, "debugging: fill fresh and freed memory with NaN")
+      ->group("Memory");
+
+  app.add_option("--trace", o.trace, "folder for the trace, one file per rank")->group("Output");
+  app.add_option("--trace-iterations", o.trace_iterations, "how many are traced; 0: all")
+      ->group("Output");
+  app.add_flag("--trace-values", o.trace_values, "with a small sample of the values")
+      ->group("Output");
+  app.add_option("--json", o.json, "file for the measured numbers and their formulas")
+      ->group("Output");
+  app.add_option("--save", o.save, "file for the trained model: safetensors, GPT-2's names")
+      ->group("Output");
+  app.add_option("--save-initial", o.save_initial, "the same for the initial weights")
+      ->group("Output");
+  app.add_option("--dump-state", o.dump_state, "folder for every rank's final state, raw")
+      ->group("Output");
+  app.add_flag("--quiet", o.quiet, "print errors only")->group("Output");
+
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::Success& success) {
+    parsed.stop = true;
+    app.exit(success);
+    return parsed;
+  } catch (const CLI::ParseError& error) {
+    throw bad(fmt::format("{}; see {} --help", error.what(), o.program));
+  }
+
+  const auto choose = [](const auto& choices, const char* option, const std::string& value) {
+    const auto found = choices.find(value);
+    if (found != choices.end()) return found->second;
+    std::string names;
+    for (const auto& [name, unused] : choices) names += (names.empty() ? "" : ", ") + name;
+    throw bad(fmt::format("{} {}: choose one of {}", option, value, names));
+  };
+  o.dtype = choose(dtypes, "--dtype", dtype);
+  o.collectives = choose(algorithms, "--collectives", collectives);
+  vocab_given = vocab->count() > 0;
+  if (!vocab_given && o.data.ends_with(".bin")) o.model.vocab = 50257;  // GPT-2's tokenizer
+  if (!budget.empty()) {
+    try {
+      o.memory_budget = parse_bytes(budget);
+    } catch (const std::invalid_argument& error) {
+      throw bad(fmt::format("--memory-budget: {}", error.what()));
+    }
+  }
+  if (!overflow.empty()) {
+    int used = 0;
+    if (std::sscanf(overflow.c_str(), "%d:%d%n", &o.overflow_rank, &o.overflow_iteration, &used) !=
+            2 ||
+        used != static_cast<int>(overflow.size()) || o.overflow_rank < 0 ||
+        o.overflow_iteration < 0)
+      throw bad(fmt::format("--overflow-at {}: write RANK:ITERATION, as 1:3", overflow));
+  }
+  if (mpi_processes > 0) {
+    if (ranks->count() > 0 && o.ranks != mpi_processes) {
+      throw bad(
+          fmt::format("--ranks {}: mpirun started {} processes; leave --ranks out, or start "
+                      "mpirun -n {}",
+                      o.ranks, mpi_processes, o.ranks));
+    }
+    o.ranks = mpi_processes;
+  }
+  check(o, mpi_processes > 0);
+  return parsed;
+}
+
+}  // namespace zero

@@ -1,0 +1,205 @@
+// One rank: its memory, its data, its place in the program, its report.
+#include "common/train/rank.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cstdio>
+#include <cstring>
+#include <limits>
+#include <stdexcept>
+
+#include "common/train/checkpoint.h"
+#include "common/train/fingerprint.h"
+#include "common/train/report.h"
+
+namespace zero {
+namespace {
+
+TraceHeader make_header(const Options& options, const Model& model, const ClosedFormBytes& form,
+                        const Transport& transport) {
+  TraceHeader header;
+  header.program = options.program;
+  header.options = options_json(options);
+  header.run = fmt::format("{:016x}", std::hash<std::string>{}(header.program + header.options));
+  header.closed_form = closed_form_json(form);
+  header.rank = transport.rank();
+  header.world_size = transport.world_size();
+  header.dtype = to_string(options.dtype);
+  header.num_parameters = model.num_parameters();
+  header.padded_parameters = model.padded_parameters();
+  for (const Unit& unit : model.units()) header.units.push_back({unit.name(), unit.range()});
+  for (const TensorInfo& tensor : model.tensors())
+    header.tensors.push_back({tensor.name, tensor.range});
+  const Partition partition(model.num_parameters(), transport.world_size());
+  for (int r = 0; r < transport.world_size(); ++r)
+    header.shards.push_back({std::to_string(r), partition.shard(r)});
+  return header;
+}
+
+// A part of the state that a rank holds, and its fingerprint.
+struct Held {
+  Range range;
+  std::uint64_t fingerprint;
+};
+
+// The sum over what the ranks hold, each range once; where a range is held by several ranks they
+// must agree.
+std::uint64_t combine(const std::vector<Held>& held, const char* what) {
+  std::uint64_t sum = 0;
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    bool counted = held[i].range.empty();
+    for (std::size_t j = 0; j < i && !counted; ++j) {
+      if (held[j].range != held[i].range) continue;
+      counted = true;
+      if (held[j].fingerprint != held[i].fingerprint) {
+        throw std::runtime_error(
+            fmt::format("ranks {} and {} hold different bits: {} of [{}, {}): fingerprints {:016x} "
+                        "and {:016x}",
+                        j, i, what, held[i].range.begin, held[i].range.end, held[j].fingerprint,
+                        held[i].fingerprint));
+      }
+    }
+    if (!counted) sum += held[i].fingerprint;
+  }
+  return sum;
+}
+
+}  // namespace
+
+Rank::Rank(const Options& chosen, const Model& the_model, const Dataset& dataset,
+           const ClosedForm& form, Transport& transport)
+    : options(chosen),
+      model(the_model),
+      tracker_(place_, chosen.memory_budget),
+      trace_(place_),
+      report_(std::make_unique<Report>(chosen, the_model, form)),
+      device_(open_device(transport)),
+      communicator_(
+          make_communicator(chosen.collectives, transport, *device_, trace_, chosen.dtype)),
+      comm(*communicator_),
+      device(*device_),
+      dataset_(dataset) {}
+
+// The trace opens before the first allocation, so that it tells all of them.
+std::unique_ptr<Device> Rank::open_device(const Transport& transport) {
+  if (!options.trace.empty()) {
+    trace_.open(options.trace, make_header(options, model, report_->closed_form(), transport),
+                options.trace_iterations, options.trace_values);
+  }
+  return make_cpu_device(tracker_, options.trace.empty() ? nullptr : &trace_, options.fill_nan,
+                         transport.rank(), options.threads);
+}
+
+Rank::~Rank() = default;
+
+std::optional<Batch> Rank::next_batch() {
+  place_.step = 0;
+  place_.banner = "0. Between iterations";
+  place_.unit.clear();
+  if (++place_.iteration == options.iterations) return std::nullopt;
+  if (place_.iteration == 0) measure_traffic();  // what came before is no iteration's
+  iteration_began_ = std::chrono::steady_clock::now();
+  Batch batch = make_batch(dataset_, place_.iteration, options.batch, model.config().context,
+                           comm.rank(), comm.world_size());
+  if (comm.rank() == options.overflow_rank && place_.iteration == options.overflow_iteration)
+    batch.loss_weight = std::numeric_limits<float>::infinity();
+  return batch;
+}
+
+void Rank::step(std::string_view banner) {
+  place_.step = std::atoi(std::string(banner.substr(0, banner.find('.'))).c_str());
+  place_.banner = banner;
+  place_.unit.clear();
+  trace_.step();
+}
+
+void Rank::step(std::string_view banner, const Unit& unit) {
+  place_.step = std::atoi(std::string(banner.substr(0, banner.find('.'))).c_str());
+  place_.banner = banner;
+  place_.unit = unit.name();
+  trace_.step();
+}
+
+std::uint64_t Rank::combine_fingerprints(View params, const AdamW& optimizer) {
+  const std::int64_t end = model.num_parameters();
+  const Held own_params{params.range(), fingerprint(params, State::parameters, end)};
+  const Held own_states{optimizer.range(),
+                        fingerprint(optimizer.master(), State::master, end) +
+                            fingerprint(optimizer.exp_avg(), State::exp_avg, end) +
+                            fingerprint(optimizer.exp_avg_sq(), State::exp_avg_sq, end)};
+  return combine(comm.all_gather_scalar(own_params), "parameters") +
+         combine(comm.all_gather_scalar(own_states), "optimizer states");
+}
+
+void Rank::measure_traffic() {
+  const std::int64_t sent = comm.tensor_bytes_sent() - sent_before_;
+  const std::int64_t scalars = comm.scalar_bytes_sent() - scalars_before_;
+  sent_before_ = comm.tensor_bytes_sent();
+  scalars_before_ = comm.scalar_bytes_sent();
+  if (!record_) {
+    record_ = std::make_unique<RankRecord>();
+    return;
+  }
+  record_->sent = std::max(record_->sent, sent);
+  record_->sent_least = std::min(record_->sent_least, sent);
+  record_->scalars = std::max(record_->scalars, scalars);
+  record_->scalars_least = std::min(record_->scalars_least, scalars);
+}
+
+void Rank::report(double loss, const GradientNorm& norm, View params, const AdamW& optimizer) {
+  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - iteration_began_;
+  IterationRecord record{.iteration = place_.iteration,
+                         .loss = 0,
+                         .fingerprint = combine_fingerprints(params, optimizer),
+                         .norm = norm,
+                         .seconds = elapsed.count()};
+  for (const double part : comm.all_gather_scalar(loss)) record.loss += part / comm.world_size();
+  for (const double other : comm.all_gather_scalar(norm.value)) {
+    if (std::bit_cast<std::uint64_t>(other) != std::bit_cast<std::uint64_t>(norm.value))
+      throw std::runtime_error(
+          fmt::format("two ranks have different norms: {} here, {}", norm.value, other));
+  }
+  measure_traffic();
+  report_->add(record);
+  trace_.iteration(record.loss, !norm.is_finite(), tracker_);
+  if (comm.rank() == 0 && !options.quiet) {
+    const std::string line = report_->line(record);
+    if (place_.iteration == 0) std::fputs(report_->heading().c_str(), stdout);
+    std::fputs(line.c_str(), stdout);
+    std::fflush(stdout);
+  }
+  if (place_.iteration + 1 == options.iterations) finish(params, optimizer);
+}
+
+void Rank::finish(View params, const AdamW& optimizer) {
+  place_.step = 0;
+  place_.banner = "0. Save";
+  if (!options.dump_state.empty()) dump_state(*this, params, optimizer, options.dump_state);
+  if (!options.save.empty()) save_model(*this, params, options.save);
+  for (int c = 0; c < kMemoryCategories; ++c) {
+    record_->live[c] = tracker_.live(static_cast<Memory>(c));
+    record_->peak[c] = tracker_.peak(static_cast<Memory>(c));
+  }
+  record_->peak_total = tracker_.peak_total();
+  const Place& peak = tracker_.peak_place();
+  const std::string where = peak.unit.empty() ? peak.banner : peak.banner + " (" + peak.unit + ")";
+  std::strncpy(record_->peak_step.data(), where.c_str(), record_->peak_step.size() - 1);
+  report_->set_ranks(comm.all_gather_scalar(*record_));
+  trace_.close();
+  if (comm.rank() != 0) return;
+  if (!options.json.empty()) report_->write_json(options.json);
+  if (!options.quiet) {
+    std::fputs(report_->summary().c_str(), stdout);
+    std::fflush(stdout);
+    fmt::print(stderr, "median {:.1f} ms per iteration\n", report_->median_seconds() * 1e3);
+  }
+  if (report_->none_accepted()) {
+    fmt::print(
+        stderr,
+        "warning: no iteration was accepted, so nothing was learnt: every gradient overflowed. "
+        "Let it run longer (the loss scale halves each time) or lower --loss-scale.\n");
+  }
+}
+
+}  // namespace zero

@@ -33,7 +33,7 @@ double logarithm(double x) {
 double sine(double x) {
   const double x2 = x * x;
   double series = 1;
-  for (int n = 22; n >= 2; n -= 2) series = 1 - series * x2 / (n * (n + 1));
+  for (int n = 22; n >= 2; n -= 2) series = 1 - series * x2 * (1.0 / (n * (n + 1)));
   return x * series;
 }
 

@@ -64,7 +64,8 @@ class Trace : public HeapObserver {
                          Range range, int owner);  // owner -1: all
   void collective_ends(std::int64_t id);
 
-  // `from` was sent: a buffer's own values, or a running chunk in communication scratch.
+  // `from` is about to be sent: a buffer's own values, or a running chunk in communication scratch.
+  // Told before the message leaves, so that on any clock a receive comes after its send.
   void sent(const Hop& hop, View from);
   // A message arrived and `into` now holds
   //   copy                    the message

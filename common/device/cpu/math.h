@@ -46,13 +46,16 @@ inline float gelu(float x) {
   return x / (1.0f + fast_exp(-u2));
 }
 
-// With s = 1/(1 + e^(-2u)): GELU' = s + x s (1 - s) (2u)'.
+// With s = 1/(1 + e^(-2u)): GELU' = s + x s (1 - s) (2u)'. s and 1 - s are p and q in some order,
+// where e^(-|2u|) <= 1, so that neither overflows nor is a difference of two numbers near 1.
 inline float gelu_derivative(float x) {
   const float square = kGeluCubic * x * x;
   const float u2 = kGeluScale * x * (1.0f + square);
   const float slope = kGeluScale * (1.0f + 3.0f * square);
-  const float s = 1.0f / (1.0f + fast_exp(-u2));
-  return s + x * s * (1.0f - s) * slope;
+  const float e = fast_exp(u2 < 0 ? u2 : -u2);
+  const float p = 1.0f / (1.0f + e);
+  const float q = e * p;
+  return (x < 0 ? q : p) + x * (p * q) * slope;
 }
 
 }  // namespace zero

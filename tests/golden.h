@@ -1,0 +1,67 @@
+// What PyTorch printed: tests/reference/golden, as its script writes it.
+#pragma once
+
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <source_location>
+#include <string>
+#include <vector>
+
+#include "common/model/config.h"
+
+namespace zero {
+
+struct Golden {
+  std::string data;  // the file of tokens
+  ModelConfig model;
+  int batch = 0;
+  std::uint64_t seed = 0;
+  double learning_rate = 0, weight_decay = 0, clip = 0;
+  int warmup = 0;
+  nlohmann::json tensors;              // list of {name, shape}
+  std::string initial_checksum;        // of the initial weights' bits
+  std::vector<double> losses;          // before each update
+  std::vector<double> gradient_norms;  // before clipping
+  std::vector<float> gradients;        // of the first iteration, as the flat vector
+};
+
+// The files lie beside this header, wherever the sources are.
+inline std::filesystem::path golden_directory(
+    const std::source_location here = std::source_location::current()) {
+  return std::filesystem::path(here.file_name()).parent_path() / "reference" / "golden";
+}
+
+inline Golden read_golden(const std::string& name) {
+  const std::filesystem::path base = golden_directory() / name;
+  std::ifstream text(base.string() + ".json");
+  const nlohmann::json json = nlohmann::json::parse(text);
+  const nlohmann::json& c = json.at("config");
+  Golden golden{.data = base.string() + ".tokens.bin",
+                .model = {.layers = c.at("layers"),
+                          .heads = c.at("heads"),
+                          .channels = c.at("channels"),
+                          .context = c.at("context"),
+                          .vocab = c.at("vocab")},
+                .batch = c.at("batch"),
+                .seed = c.at("seed"),
+                .learning_rate = json.at("learning_rate"),
+                .weight_decay = json.at("weight_decay"),
+                .clip = json.at("clip"),
+                .warmup = json.at("warmup"),
+                .tensors = json.at("tensors"),
+                .initial_checksum = json.at("initial_checksum"),
+                .losses = json.at("losses"),
+                .gradient_norms = json.at("gradient_norms"),
+                .gradients = {}};
+
+  std::ifstream file(base.string() + ".gradients.f32", std::ios::binary);
+  const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  golden.gradients.resize(bytes.size() / sizeof(float));
+  bytes.copy(reinterpret_cast<char*>(golden.gradients.data()),
+             golden.gradients.size() * sizeof(float));
+  return golden;
+}
+
+}  // namespace zero

@@ -124,7 +124,7 @@ void Trace::received(const Hop& hop, View into, View own, int divisor) {
   if (!file_) return;
   file_->begin("receive");
   file_->hop(hop, true);
-  print(file_->lines, ",\"bytes\":{}", into.bytes().size());
+  print(file_->lines, ",\"bytes\":{}", hop.range.size() * file_->wire_width);
   file_->view("buffer", "at", into);
   file_->view("own", "own_at", own);
   print(file_->lines, ",\"divisor\":{}", divisor);

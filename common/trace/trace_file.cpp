@@ -89,6 +89,7 @@ Trace::File::File(const std::string& directory, const TraceHeader& header, int l
                   bool sampled)
     : shards(header.shards),
       world_size(header.world_size),
+      wire_width(header.dtype == to_string(Dtype::fp32) ? 4 : 2),
       iterations(last_iteration),
       rank_(header.rank),
       values_(sampled) {

@@ -45,9 +45,10 @@ struct Trace::File {
 
   std::vector<TraceHeader::NamedRange> shards;
   int world_size;
-  int iterations;  // still to be told; 0: all
-  int owner = -1;  // of the collective under way; -1: all
-  Lines lines;     // whole lines: what reaches the file is whole lines
+  std::int64_t wire_width;  // bytes of an element on the wire
+  int iterations;           // still to be told; 0: all
+  int owner = -1;           // of the collective under way; -1: all
+  Lines lines;              // whole lines: what reaches the file is whole lines
 
  private:
   struct Close {

@@ -83,7 +83,7 @@ Batch make_batch(const Dataset& dataset, int iteration, int batch, int T, int ra
   for (int b = 0; b < result.B; ++b) {
     const std::int64_t sequence =
         static_cast<std::int64_t>(iteration) * batch + rank * result.B + b;
-    const std::int64_t start = sequence * T % starts;
+    const std::int64_t start = sequence % starts * T % starts;  // reduced first: no overflow
     for (std::int64_t t = start; t < start + T; ++t) {
       result.tokens.push_back(dataset.tokens()[t]);
       result.targets.push_back(dataset.tokens()[t + 1]);

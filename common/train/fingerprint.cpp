@@ -12,7 +12,13 @@ namespace {
 
 constexpr std::int64_t kChunk = 4096;  // elements on the stack at a time
 
-// The two constants are odd; the shifts and multiplications are those of a 64-bit finaliser.
+// The fingerprint of a state, for whoever computes it again (tests/fingerprint.py does): the sum,
+// modulo 2^64, of hash(state, position, bits) over
+//   - exp_avg, exp_avg_sq, master (the fp32 parameters themselves with --dtype fp32), parameters,
+//     numbered 1 to 4 in this order;
+//   - every position below N in the flat vector, each once, however many ranks hold it;
+// `bits` are the element's own bits in its type, as an unsigned number. All arithmetic is modulo
+// 2^64. The constants are odd; the shifts and multiplications are those of a 64-bit finaliser.
 std::uint64_t hash(std::uint64_t state, std::uint64_t position, std::uint64_t bits) {
   std::uint64_t x = (position * 8 + state) * 0x9e3779b97f4a7c15u + bits * 0xd6e8feb86659fd93u;
   x = (x ^ (x >> 32)) * 0xd6e8feb86659fd93u;

@@ -19,6 +19,8 @@ constexpr int kUnusable =
 
 // Everything that can be found wrong before a rank starts.
 void prepare(const Options& options, const Dataset& dataset) {
+  if (dataset.size() < 2)
+    throw UsageError("--data: the text has one token; at least two are needed, use a longer one");
   if (dataset.size() < options.model.context + 1) {
     throw UsageError(fmt::format("--context {}: the text has {} tokens, so at most --context {}",
                                  options.model.context, dataset.size(), dataset.size() - 1));

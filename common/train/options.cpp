@@ -15,6 +15,13 @@ namespace {
 
 constexpr int kMostThreads = 64;  // ranks in one process
 
+// Larger numbers are mistakes: what they ask for no machine holds, and products of them overflow.
+constexpr int kMostLayers = 10'000;
+constexpr int kMostChannels = 1 << 17;
+constexpr int kMostContext = 1 << 20;
+constexpr int kMostBatch = 1 << 20;
+constexpr std::int64_t kMostTokens = 1 << 26;  // of one rank, in an iteration
+
 constexpr const char* kAbout =
     "Trains a small GPT on --ranks ranks and accounts for every byte that a rank holds and sends.\n"
     "Each rank is a thread of this process, or a process when it is started by mpirun.\n"
@@ -51,6 +58,10 @@ void check_writable(const std::string& option, const std::string& path, bool dir
   std::error_code error;
   if (!directory && fs::is_directory(path, error))
     throw bad(fmt::format("{} {}: is a folder; name a file", option, path));
+  if (!directory && fs::exists(path, error) && !fs::is_regular_file(path, error)) {
+    if (option == "--json") return;  // a pipe or a device: written to as it is
+    throw bad(fmt::format("{} {}: is not an ordinary file; name another", option, path));
+  }
   fs::path parent = directory ? fs::path(path) : fs::absolute(path, error).parent_path();
   if (directory && fs::exists(path, error) && !fs::is_directory(path, error))
     throw bad(fmt::format("{} {}: is a file; name a folder", option, path));
@@ -70,6 +81,9 @@ void check(const Options& o, bool mpi) {
   const auto at_least = [](const char* option, double value, double least) {
     if (!(value >= least) || !std::isfinite(value))
       throw bad(fmt::format("{} {}: must be at least {}", option, value, least));
+  };
+  const auto at_most = [](const char* option, double value, double most) {
+    if (value > most) throw bad(fmt::format("{} {}: must be at most {}", option, value, most));
   };
   at_least("--ranks", o.ranks, 1);
   if (!mpi && o.ranks > kMostThreads) {
@@ -96,6 +110,12 @@ void check(const Options& o, bool mpi) {
   at_least("--loss-scale", o.loss_scale, 1);
   at_least("--loss-scale-window", o.loss_scale_window, 1);
   at_least("--timeout", o.timeout, 0.1);
+  at_most("--layers", o.model.layers, kMostLayers);
+  at_most("--channels", o.model.channels, kMostChannels);
+  at_most("--context", o.model.context, kMostContext);
+  at_most("--batch", o.batch, kMostBatch);
+  at_most("--threads", o.threads, 1024);
+  at_most("--timeout", o.timeout, 1e6);
   if (o.model.channels % o.model.heads != 0) {
     const int per_head = std::max(1, o.model.channels / o.model.heads);
     throw bad(fmt::format("--channels {}: {} heads do not divide it; use --channels {} or {}",
@@ -105,6 +125,12 @@ void check(const Options& o, bool mpi) {
   if (o.batch % o.ranks != 0) {
     throw bad(fmt::format("--batch {}: {} ranks do not divide it; {}", o.batch, o.ranks,
                           nearest_that_works(o.batch, o.ranks)));
+  }
+  const std::int64_t tokens = std::int64_t{o.batch} / o.ranks * o.model.context;
+  if (tokens > kMostTokens) {
+    throw bad(fmt::format("--batch {} --context {}: {} tokens per rank, at most {}; use a smaller "
+                          "batch or more ranks",
+                          o.batch, o.model.context, tokens, kMostTokens));
   }
   const double log2_scale = std::log2(o.loss_scale);
   if (log2_scale != std::floor(log2_scale) || log2_scale > 24)
@@ -118,6 +144,10 @@ void check(const Options& o, bool mpi) {
   }
   if ((o.overflow_rank >= o.ranks) || (o.overflow_rank < -1))
     throw bad(fmt::format("--overflow-at: there is no rank {} of {}", o.overflow_rank, o.ranks));
+  if (o.overflow_iteration >= o.iterations) {
+    throw bad(fmt::format("--overflow-at: there is no iteration {} of {}, counted from 0",
+                          o.overflow_iteration, o.iterations));
+  }
   if (o.trace_values && o.trace.empty()) throw bad("--trace-values: needs --trace DIR");
   check_writable("--json", o.json, false);
   check_writable("--save", o.save, false);
@@ -170,7 +200,7 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
                  "a text file (one token a byte) or llm.c's .bin; default: the text shipped here")
       ->group("Training");
   app.add_option("--batch", o.batch, "sequences per iteration, over all ranks")->group("Training");
-  app.add_option("--iterations", o.iterations, "")->group("Training");
+  app.add_option("--iterations", o.iterations, "how many batches it trains on")->group("Training");
   app.add_option("--learning-rate", o.learning_rate, "of AdamW, after the warm-up")
       ->group("Training");
   app.add_option("--warmup", o.warmup, "iterations of linear warm-up")->group("Training");

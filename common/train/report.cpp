@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 
@@ -159,17 +160,21 @@ std::string Report::json() const {
 void Report::write_json(const std::string& path) const { write_file(path, json()); }
 
 void write_file(const std::string& path, const std::string& content) {
-  const std::string partial = path + ".partial";
+  // A pipe or a device (/dev/stdout) is written to, never replaced by a file of its name.
+  std::error_code unknown;
+  const bool in_place =
+      std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown);
+  const std::string partial = in_place ? path : path + ".partial";
   std::FILE* file = std::fopen(partial.c_str(), "wb");
   bool ok = file != nullptr;
   if (file) {
     ok = std::fwrite(content.data(), 1, content.size(), file) == content.size();
     ok = std::fclose(file) == 0 && ok;
   }
-  ok = ok && std::rename(partial.c_str(), path.c_str()) == 0;
+  ok = ok && (in_place || std::rename(partial.c_str(), path.c_str()) == 0);
   if (!ok) {
     const std::string reason = std::strerror(errno);
-    std::remove(partial.c_str());
+    if (!in_place) std::remove(partial.c_str());
     throw std::runtime_error(fmt::format("cannot write {}: {}", path, reason));
   }
 }

@@ -1,0 +1,194 @@
+// Runs several stages on the same work and prints, side by side, what each held, sent and computed.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <stdexcept>
+
+#include "common/comm/world.h"
+#include "common/memory/bytes.h"
+#include "common/train/options.h"
+#include "stages/compare/batch_sweep.h"
+#include "stages/compare/collectives.h"
+#include "stages/compare/comparison.h"
+#include "stages/compare/table.h"
+#include "stages/compare/verdict.h"
+
+namespace zero {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Every stage, one after the other; those that fail too.
+std::vector<StageRun> run_stages(const CompareOptions& options, const StageRunner& runner) {
+  std::vector<StageRun> runs;
+  for (const std::string& stage : options.stages) {
+    auto arguments = options.passed_on;
+    if (!options.traces.empty()) {
+      const auto folder = std::filesystem::path(options.traces) / stage;
+      arguments = with_option(arguments, "--trace", folder.string());
+    }
+    runs.push_back(runner.run(stage, options.launcher, arguments, stage));
+  }
+  return runs;
+}
+
+// A command line that no stage can use is told once, in the first stage's words.
+bool all_refused(const std::vector<StageRun>& runs) {
+  for (const StageRun& run : runs) {
+    if (run.status != 2) return false;
+  }
+  fmt::print(stderr, "{}", runs.front().errors);
+  return true;
+}
+
+// Says where the bits differ first, down to the element.
+void explain(const ValueDifference& difference, const StageRunner& runner,
+             const CompareOptions& options, Json& json) {
+  const std::string names[] = {display_name(difference.stages[0]),
+                               display_name(difference.stages[1])};
+  const std::size_t width = std::max(names[0].size(), names[1].size());
+  json = {{"stages", {difference.stages[0], difference.stages[1]}},
+          {"iteration", difference.iteration},
+          {"what", difference.what},
+          {"values", {difference.values[0], difference.values[1]}},
+          {"elements", Json::array()}};
+  if (difference.iteration == 0) {
+    fmt::print("  they have not done the same work:\n");
+  } else {
+    fmt::print("  first in iteration {}: {}\n", difference.iteration, difference.what);
+  }
+  for (int i = 0; i < 2; ++i) fmt::print("    {:<{}}  {}\n", names[i], width, difference.values[i]);
+  if (difference.iteration == 0) return;
+  if (!difference.state_differs) {
+    fmt::print("  after that iteration both hold the same parameters and optimizer states\n");
+    return;
+  }
+  std::fflush(stdout);
+  std::vector<DifferingElement> elements;
+  try {
+    elements = find_elements(difference, runner, options);
+  } catch (const std::runtime_error& error) {
+    fmt::print("  which element cannot be said: {}\n", error.what());
+    return;
+  }
+  if (elements.empty()) {
+    fmt::print(
+        "  run again up to there, both hold the same state: one of them does not compute "
+        "the same\n  bits each time it runs (a race?)\n");
+  }
+  for (const DifferingElement& element : elements) {
+    fmt::print("  {}: {} element{} differ{}, the first is {} (position {})\n", element.state,
+               with_commas(element.count), element.count == 1 ? "" : "s",
+               element.count == 1 ? "s" : "", element_name(element), with_commas(element.position));
+    for (int i = 0; i < 2; ++i) {
+      fmt::print("    {:<{}}  {}, on rank {}\n", names[i], width, element.values[i],
+                 element.ranks[i]);
+    }
+    json["elements"].push_back({{"state", element.state},
+                                {"tensor", element.tensor},
+                                {"index", element.index},
+                                {"position", element.position},
+                                {"values", {element.values[0], element.values[1]}},
+                                {"count", element.count}});
+  }
+}
+
+// Prints all that is to be said about runs of the same work; returns the exit status.
+int compare_stages(const CompareOptions& options, const StageRunner& runner, Json& json) {
+  const std::vector<StageRun> runs = run_stages(options, runner);
+  if (all_refused(runs)) return 2;
+  std::vector<StageResult> results;
+  std::string failures, failed;
+  json["stages"] = Json::array();
+  for (const StageRun& run : runs) {
+    json["stages"].push_back({{"stage", run.stage},
+                              {"command", run.command},
+                              {"status", run.status},
+                              {"errors", run.errors},
+                              {"result", run.json}});
+    if (run.result) {
+      results.push_back(*run.result);
+      continue;
+    }
+    failures += describe_failure(run);
+    failed += (failed.empty() ? "" : ", ") + display_name(run.stage);
+  }
+  json["same_bits"] = nullptr;
+  json["measured_equals_formula"] = nullptr;
+  if (results.empty()) {
+    fmt::print(stderr, "{}", failures);
+    return 1;
+  }
+  const auto difference = first_difference(results);
+  if (!difference || difference->iteration > 0) {
+    fmt::print("{}\n{}{}\n", comparison_table(results, options.width),
+               what_it_means(results, options.width), skipped_iterations(results, options.width));
+  }
+  std::vector<std::string> wrong;
+  for (const StageResult& result : results) {
+    const auto errors = formula_errors(result);
+    wrong.insert(wrong.end(), errors.begin(), errors.end());
+  }
+  json["measured_equals_formula"] = wrong.empty();
+  json["formula_errors"] = wrong;
+  fmt::print("measured = formula: {}\n", wrong.empty() ? "yes" : "no");
+  for (const std::string& error : wrong) fmt::print("  {}\n", wrap(error, options.width - 2, 4));
+  if (difference) {
+    json["same_bits"] = false;
+    fmt::print("same bits: no\n");
+    explain(*difference, runner, options, json["first_difference"]);
+  } else if (failed.empty()) {
+    json["same_bits"] = true;
+    fmt::print("same bits: yes\n");
+  } else {
+    fmt::print("same bits: incomplete ({} failed)\n", failed);
+  }
+  std::fflush(stdout);
+  fmt::print(stderr, "{}", failures);
+  return wrong.empty() && !difference && failed.empty() ? 0 : 1;
+}
+
+int run(const CompareOptions& options) {
+  if (under_mpi()) {
+    throw UsageError(
+        "compare starts the ranks itself; instead of mpirun -n 4 compare, use compare "
+        "--launcher \"mpirun -n 4\"");
+  }
+  const ProcessRunner processes;
+  const StageRunner runner(options, processes);
+  Json json = {{"program", "compare"}, {"passed_on", options.passed_on}};
+  int status = 0;
+  if (options.collectives_agree)
+    status = show_collectives(options, processes, runner, json["collectives_agree"]);
+  if (options.batch_sweep && status == 0)
+    status = show_batch_sweep(options, runner, json["batch_sweep"]);
+  if (!options.collectives_agree && !options.batch_sweep)
+    status = compare_stages(options, runner, json);
+  if (!options.json.empty() && status != 2) {
+    std::ofstream out(options.json);
+    out << json.dump(2) << '\n';
+    if (!out.flush()) throw std::runtime_error("cannot write " + options.json);
+  }
+  return status;
+}
+
+}  // namespace
+}  // namespace zero
+
+int main(int argc, char** argv) {
+  try {
+    const zero::ParsedCompare parsed = zero::parse_compare_options(argc, argv);
+    return parsed.stop ? 0 : zero::run(parsed.options);
+  } catch (const zero::UsageError& error) {
+    fmt::print(stderr, "compare: {}\n", error.what());
+    return 2;
+  } catch (const zero::Interrupted& interrupted) {
+    fmt::print(stderr, "compare: interrupted\n");
+    return 128 + interrupted.signal;
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "compare: {}\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,144 @@
+// Runs one stage program after the other, with progress on standard error.
+#include "stages/compare/stage_runner.h"
+
+#include <fmt/format.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <fstream>
+#include <sstream>
+#include <system_error>
+
+#include "common/train/options.h"
+
+namespace zero {
+namespace {
+
+namespace fs = std::filesystem;
+
+// "ZeRO-2: iteration 7 of 20": one line that changes on a terminal; elsewhere only the last.
+class Progress {
+ public:
+  Progress(std::string what, int iterations, bool quiet)
+      : what_(std::move(what)), iterations_(iterations), quiet_(quiet), live_(isatty(2) == 1) {
+    show("starts");
+  }
+  ~Progress() {
+    if (live_ && !quiet_) fmt::print(stderr, "\r\033[K");
+  }
+  // A line of the stage's own output: one per iteration.
+  void line(std::string_view text) {
+    if (!text.starts_with("iteration ") || seen_ == iterations_) return;
+    ++seen_;
+    show(fmt::format("iteration {} of {}", seen_, iterations_));
+  }
+  void done(double seconds, bool good) {
+    if (quiet_) return;
+    fmt::print(stderr, "{}{}: {} in {:.1f} s\n", live_ ? "\r\033[K" : "", what_,
+               good ? "done" : "failed", seconds);
+  }
+
+ private:
+  void show(const std::string& text) const {
+    if (!live_ || quiet_) return;
+    fmt::print(stderr, "\r\033[K{}: {}", what_, text);
+    std::fflush(stderr);
+  }
+  std::string what_;
+  int iterations_, seen_ = 0;
+  bool quiet_, live_;
+};
+
+int iterations_asked(const std::vector<std::string>& arguments) {
+  const auto value = option_value(arguments, "--iterations");
+  return value ? std::atoi(value->c_str()) : Options{}.iterations;
+}
+
+// The shorter of the two ways to write it, seen from here.
+std::string shortest(const fs::path& program) {
+  std::error_code error;
+  const std::string near = fs::proximate(program, error).string();
+  if (error || near.size() >= program.string().size()) return program.string();
+  return near.find('/') == std::string::npos ? "./" + near : near;
+}
+
+// All other words of a stage that ended well are in its result; and that nothing was learnt, the
+// comparison says itself.
+void pass_on_warnings(const StageRun& run) {
+  std::istringstream lines(run.errors);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.starts_with("warning:") && !line.starts_with("warning: no iteration was accepted"))
+      fmt::print(stderr, "{}{}: {}\n", isatty(2) ? "\r\033[K" : "", run.stage, line);
+  }
+}
+
+// For a stage that ended well: its result, or why there is none.
+void read_result(const std::string& file, StageRun& run) {
+  try {
+    std::ifstream in(file);
+    if (!in) throw std::runtime_error(fmt::format("{} wrote no result (--json)", run.stage));
+    run.json = nlohmann::json::parse(in);
+    run.result = parse_stage_result(run.stage, run.json);
+  } catch (const nlohmann::json::exception& error) {
+    run.errors += fmt::format("{} wrote no proper JSON: {}\n", run.stage, error.what());
+  } catch (const std::runtime_error& error) {
+    run.errors += fmt::format("{}\n", error.what());
+  }
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() {
+  std::string name = (fs::temp_directory_path() / "zero-compare-XXXXXX").string();
+  if (!mkdtemp(name.data())) throw std::system_error(errno, std::generic_category(), name);
+  path_ = name;
+}
+
+TemporaryFolder::~TemporaryFolder() {
+  std::error_code error;
+  fs::remove_all(path_, error);
+}
+
+StageRun StageRunner::run(const std::string& stage, const std::vector<std::string>& launcher,
+                          const std::vector<std::string>& arguments,
+                          const std::string& what) const {
+  StageRun run;
+  run.stage = stage;
+  run.command = launcher;
+  run.command.push_back(shortest(fs::path(options_.programs) / stage));
+  run.command.insert(run.command.end(), arguments.begin(), arguments.end());
+  std::vector<std::string> command = run.command;
+  const std::string file = place(stage + ".json");
+  std::error_code error;
+  fs::remove(file, error);
+  command.insert(command.end(), {"--json", file});
+
+  Progress progress(what, iterations_asked(arguments), options_.quiet);
+  const Finished finished =
+      processes_.run(command, [&](std::string_view line) { progress.line(line); });
+  run.status = finished.status;
+  run.errors = finished.errors;
+  if (run.status == 0) {
+    pass_on_warnings(run);
+    read_result(file, run);
+  }
+  progress.done(finished.seconds, run.result.has_value());
+  return run;
+}
+
+std::string describe_failure(const StageRun& run) {
+  std::string text = fmt::format("{} failed (exit status {}", run.stage, run.status);
+  if (run.status > 128) text += fmt::format(": killed by signal {}", run.status - 128);
+  text += "):\n";
+  std::size_t from = 0;
+  while (from < run.errors.size()) {
+    const std::size_t to = std::min(run.errors.find('\n', from), run.errors.size());
+    text += "  " + run.errors.substr(from, to - from) + '\n';
+    from = to + 1;
+  }
+  if (run.errors.empty()) text += "  (it wrote nothing to standard error)\n";
+  return text + "to see it alone: " + as_typed(run.command) + '\n';
+}
+
+}  // namespace zero

@@ -91,6 +91,11 @@ class Communicator {
   }
   // A hop of the collective under way, without its source, destination, step, chunk and range.
   const Hop& current() const { return current_; }
+  // The same, complete.
+  Hop hop(int step, int steps, std::int64_t chunk, int source, int destination, Effect effect,
+          Range range) const;
+  // This rank's own values, unless they are there already.
+  void copy_own(View from, View to);
 
   Transport& transport_;
   Device& device_;
@@ -98,6 +103,16 @@ class Communicator {
   Dtype wire_;
 
  private:
+  // Between these two the collective's messages are sent. `begin` tells the trace, compares with
+  // the neighbours, and returns whether there is anything to do.
+  bool begin(std::string_view name, Range range, int owner, std::int64_t shard_size);
+  void end();
+  // Whether `view` holds `range`, in the wire type; std::invalid_argument otherwise.
+  void check_view(std::string_view name, View view, Range range) const;
+  void check_partition(std::string_view name, const Partition& partition) const;
+  void check_piece(std::string_view name, const Piece& piece) const;
+  // Compares what this rank is about to do with the rank before it on the ring.
+  void agree(const Hop& during, Range range, int owner, std::int64_t shard_size);
   void gather_bytes(std::span<const std::byte> mine, std::span<std::byte> all);
 
   Algorithm algorithm_;

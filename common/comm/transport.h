@@ -39,8 +39,13 @@ class Transport {
   // overlap.
   void exchange(const Hop& out_hop, View out, const Hop& in_hop, View in);
 
-  // The same for small host values.
-  void exchange_scalars(int to, std::span<const std::byte> out, int from, std::span<std::byte> in);
+  // The same for small host values. `during` says in which collective, for the messages of errors:
+  // step 0 is a control message of it.
+  void exchange_scalars(int to, std::span<const std::byte> out, int from, std::span<std::byte> in,
+                        const Hop* during = nullptr);
+
+  // Whether whole collectives of its own exist (MPI's), as Algorithm::library uses them.
+  virtual bool has_library() const { return false; }
 
   // This rank has failed: every rank that waits, or will wait, throws Aborted (threads), or is
   // ended (MPI). Does not throw.
@@ -50,8 +55,8 @@ class Transport {
   std::int64_t scalar_bytes_sent() const { return scalar_bytes_; }
 
  protected:
-  // `hop` is null for scalars. Between start_send and finish_send the bytes stay unchanged; at most
-  // one send to a rank is under way.
+  // `hop` is for messages; it may be null for scalars. Between start_send and finish_send the bytes
+  // stay unchanged; at most one send to a rank is under way.
   virtual void start_send(int to, std::span<const std::byte> bytes, const Hop* hop) = 0;
   virtual void finish_send(int to, const Hop* hop) = 0;
   virtual void receive_bytes(int from, std::span<std::byte> bytes, const Hop* hop) = 0;
@@ -61,7 +66,9 @@ class Transport {
   std::int64_t scalar_bytes_ = 0;
 };
 
-// "reduce_scatter (ring, collective 12, step 2 of 3)", or "a control message" for null.
+// "reduce_scatter (ring, collective 12, step 2 of 3)"; "reduce_scatter (ring, collective 12,
+// control message)" for step 0; "all_gather_scalar (after collective 12)" without an algorithm; "a
+// control message" for null.
 std::string describe(const Hop* hop);
 
 }  // namespace zero

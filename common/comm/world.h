@@ -20,9 +20,14 @@ int run_on_threads(int world_size, double timeout, const RankProgram& program);
 // Whether this process was started by mpirun, mpiexec or srun as one of several (or one).
 bool under_mpi();
 
-// MPI_COMM_WORLD. Initialises MPI on first use; std::runtime_error when built without MPI.
+// MPI_COMM_WORLD. Initialises MPI on first use, and finalises it when the process exits;
+// std::runtime_error when built without MPI.
 int mpi_rank();
 int mpi_world_size();
+
+// The largest `status` of all processes; all of them must call it. So that a mistake which only one
+// process can see (its machine lacks a file) ends all of them, before the ranks begin.
+int mpi_worst_status(int status);
 
 // Runs `program` as this process's rank. A rank that throws ends all processes. On SIGTERM (another
 // rank was killed) it names the collective it waits in. Returns as run_on_threads does.

@@ -15,6 +15,8 @@ std::string_view to_string(Written written) {
       return "cast";
     case Written::zero:
       return "zero";
+    case Written::copied:
+      return "copied";
   }
   return "unknown";
 }

@@ -10,7 +10,8 @@
 namespace zero {
 
 // What a write put there, as the trace tells it.
-enum class Written { initial, local_gradient, updated, cast, zero };
+// copied: from another buffer of this rank (in a broadcast: the owner's own values).
+enum class Written { initial, local_gradient, updated, cast, zero, copied };
 std::string_view to_string(Written written);  // "initial", "local gradient", ...
 
 // Is told of everything that happens to a rank's memory. The trace is one.

@@ -1,0 +1,84 @@
+// Ranks as processes under mpirun: beginning and end.
+#include "common/comm/mpi.h"
+
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <exception>
+#include <stdexcept>
+
+#include "common/comm/mpi_transport.h"
+#include "common/comm/world.h"
+
+namespace zero {
+
+void check(int result, const char* call, std::source_location place) {
+  if (result == MPI_SUCCESS) return;
+  char text[MPI_MAX_ERROR_STRING] = "";
+  int length = 0;
+  MPI_Error_string(result, text, &length);
+  throw std::runtime_error(
+      fmt::format("{} failed: {} ({}:{})", call, text, place.file_name(), place.line()));
+}
+
+void start_mpi() {
+  int started = 0;
+  check(MPI_Initialized(&started), "MPI_Initialized");
+  if (started) return;
+  int provided = 0;
+  // Only one thread of a rank calls MPI, though its operators may use more.
+  check(MPI_Init_thread(nullptr, nullptr, MPI_THREAD_FUNNELED, &provided), "MPI_Init_thread");
+  check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN), "MPI_Comm_set_errhandler");
+  // At exit, so that a program which stops early, after --help or a usage error, ends in order too.
+  std::atexit([] {
+    int finalized = 0;
+    MPI_Finalized(&finalized);
+    if (!finalized) MPI_Finalize();
+  });
+}
+
+int mpi_rank() {
+  start_mpi();
+  int rank = 0;
+  check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank");
+  return rank;
+}
+
+int mpi_world_size() {
+  start_mpi();
+  int size = 1;
+  check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size");
+  return size;
+}
+
+int mpi_worst_status(int status) {
+  start_mpi();
+  int worst = status;
+  check(MPI_Allreduce(&status, &worst, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD), "MPI_Allreduce");
+  return worst;
+}
+
+int run_on_mpi(double timeout, const RankProgram& program) {
+  start_mpi();
+  MpiTransport transport(timeout);
+  const std::string name = fmt::format("rank {}", transport.rank());
+  handle_sigterm(transport.rank());
+  std::string message;
+  try {
+    program(transport);
+    return 0;
+  } catch (const std::exception& error) {
+    message = error.what();
+  } catch (...) {
+    message = "an exception of unknown type";
+  }
+  // Errors of the communication name their rank already.
+  if (!message.starts_with(name) || message.find_first_of(":,") != name.size()) {
+    message = fmt::format("{}: {}", name, message);
+  }
+  transport.abort(message);
+  return 1;
+}
+
+}  // namespace zero

@@ -1,0 +1,61 @@
+// Ranks as threads of this process.
+#include <fmt/format.h>
+
+#include <atomic>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "common/comm/threads.h"
+#include "common/comm/world.h"
+
+namespace zero {
+namespace {
+
+// The failing rank's message leaves before anyone else learns of the failure: it comes first.
+void run_rank(ThreadGroup& group, int rank, const RankProgram& program, std::atomic<bool>& failed) {
+  ThreadTransport transport(group, rank);
+  std::string message;
+  try {
+    program(transport);
+    group.end(rank);
+    return;
+  } catch (const Aborted& stopped) {
+    message = stopped.what();
+  } catch (const std::exception& error) {
+    message = error.what();
+  } catch (...) {
+    message = "an exception of unknown type";
+  }
+  failed = true;
+  // Errors of the communication name their rank already.
+  const std::string name = fmt::format("rank {}", rank);
+  if (!message.starts_with(name) || message.find_first_of(":,") != name.size()) {
+    message = fmt::format("{}: {}", name, message);
+  }
+  fmt::print(stderr, "{}\n", message);
+  group.abort(rank);
+}
+
+}  // namespace
+
+int run_on_threads(int world_size, double timeout, const RankProgram& program) {
+  ThreadGroup group(world_size, timeout);
+  std::atomic<bool> failed = false;
+  std::vector<std::thread> threads;
+  try {
+    for (int rank = 0; rank < world_size; ++rank) {
+      threads.emplace_back([&, rank] { run_rank(group, rank, program, failed); });
+    }
+  } catch (const std::system_error& error) {
+    failed = true;
+    fmt::print(stderr, "cannot start {} threads: {}\n", world_size, error.what());
+    group.abort(static_cast<int>(threads.size()));
+  }
+  for (std::thread& thread : threads) thread.join();
+  return failed ? 1 : 0;
+}
+
+}  // namespace zero

@@ -1,11 +1,10 @@
 // The model's memory, placement and gradients: against definitions and finite differences.
 #include "common/model/model.h"
 
-#include "catch.h"
-
 #include <cmath>
 #include <cstring>
 
+#include "catch.h"
 #include "common/model/activations.h"
 #include "common/model/random.h"
 
@@ -397,6 +396,20 @@ TEST_CASE("views that lack a part of the unit are refused") {
   Activations activations(*machine.device, machine.place, kTiny, Dtype::fp32, make_tokens(1, 7, 29),
                           1);
   CHECK_THROWS_AS(unit.forward(part, activations), std::out_of_range);
+
+  const Model padded(kTiny, 64, 1);  // the padding is part of the head's range
+  const Unit& head = padded.units().back();
+  REQUIRE(head.range() != head.parameters());
+  Buffer whole = machine.device->allocate(Memory::parameters, "params", Dtype::fp32, head.range());
+  for (const Unit& earlier : model.units()) {
+    Buffer params =
+        machine.device->allocate(Memory::parameters, "params", Dtype::fp32, earlier.range());
+    model.initialize(params);
+    if (earlier.name() != "head") earlier.forward(params, activations);
+  }
+  padded.initialize(whole);
+  CHECK_THROWS_AS(head.forward(whole[head.parameters()], activations), std::out_of_range);
+  CHECK_NOTHROW(head.forward(whole, activations));
   CHECK_THROWS_AS(
       Activations(*machine.device, machine.place, kTiny, Dtype::fp32, make_tokens(1, 8, 29), 1),
       std::invalid_argument);

@@ -77,6 +77,7 @@ int run_on_mpi(double timeout, const RankProgram& program) {
   if (!message.starts_with(name) || message.find_first_of(":,") != name.size()) {
     message = fmt::format("{}: {}", name, message);
   }
+  release_sigterm();  // this rank has said why it ends
   transport.abort(message);
   return 1;
 }

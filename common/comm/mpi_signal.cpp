@@ -45,6 +45,8 @@ void handle_sigterm(int rank) {
   sigaction(SIGTERM, &action, nullptr);
 }
 
+void release_sigterm() { std::signal(SIGTERM, SIG_DFL); }
+
 Waiting::Waiting(int rank, const std::string& what) {
   waiting_text.set(fmt::format("rank {}: ended by a signal in {}\n", rank, what));
   std::atomic_signal_fence(std::memory_order_seq_cst);

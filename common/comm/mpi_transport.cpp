@@ -17,7 +17,7 @@ constexpr std::size_t kPart = std::size_t{1} << 30;
 std::size_t parts_of(std::size_t size) { return size == 0 ? 1 : (size + kPart - 1) / kPart; }
 
 // Looks at a request before a wait counts as one: most messages are there by then.
-constexpr int kLooks = 2000;
+constexpr int kLooks = 200;
 
 }  // namespace
 

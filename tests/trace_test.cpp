@@ -387,7 +387,7 @@ TEST_CASE("a device that stores nothing has no addresses and no values") {
   trace.allocated(allocation);
   trace.wrote(View(allocation, nullptr, {0, 4}), Written::initial);
   trace.close();
-  const RankTrace& read = read_run(folder.path()).ranks[0];
+  const RankTrace read = read_run(folder.path()).ranks[0];
   CHECK_FALSE(all_of_type<event::Allocate>(read)[0].address);
   CHECK(all_of_type<event::Write>(read)[0].values.empty());
 }

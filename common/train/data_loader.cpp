@@ -79,6 +79,8 @@ Batch make_batch(const Dataset& dataset, int iteration, int batch, int T, int ra
   Batch result;
   result.B = batch / world_size;
   result.T = T;
+  result.tokens.reserve(static_cast<std::size_t>(result.B) * T);
+  result.targets.reserve(static_cast<std::size_t>(result.B) * T);
   const std::int64_t starts = dataset.size() - T;  // a sequence and the token after it
   for (int b = 0; b < result.B; ++b) {
     const std::int64_t sequence =

@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
+#include <optional>
 #include <stdexcept>
 
 #include "common/comm/world.h"
@@ -34,26 +35,35 @@ void prepare(const Options& options, const Dataset& dataset) {
 
 void run_rank(const Options& options, const Model& model, const Dataset& dataset,
               const ClosedForm& form, Transport& transport, void (*train)(Rank&)) {
-  Rank rank(options, model, dataset, form, transport);
+  const auto too_small = [&](const std::string& where, const OutOfMemory& error) {
+    return OutOfMemory(where + ": " + error.what() + "; " +
+                       which_stage_fits(options.memory_budget, model.num_parameters(),
+                                        options.ranks, options.dtype,
+                                        options.optimizer_bytes_per_parameter()));
+  };
+  std::optional<Rank> rank;
+  try {
+    rank.emplace(options, model, dataset, form, transport);
+  } catch (const OutOfMemory& error) {
+    throw too_small(fmt::format("rank {}, start", transport.rank()), error);
+  }
   const auto located = [&](const std::exception& error) {
-    const Place& place = rank.place();
+    const Place& place = rank->place();
     std::string where = fmt::format("rank {}", transport.rank());
     if (place.iteration >= 0) where += fmt::format(", iteration {}", place.iteration + 1);
     where += fmt::format(", step \"{}\"", place.banner);
     if (!place.unit.empty()) where += fmt::format(", unit {}", place.unit);
-    rank.trace().failed(error.what());
-    return where + ": " + error.what();
+    rank->trace().failed(error.what());
+    return where;
   };
   try {
-    train(rank);
+    train(*rank);
   } catch (const Aborted& error) {
-    throw Aborted(located(error));
+    throw Aborted(located(error) + ": " + error.what());
   } catch (const OutOfMemory& error) {
-    throw OutOfMemory(located(error) + "; " +
-                      which_stage_fits(options.memory_budget, model.num_parameters(), options.ranks,
-                                       options.dtype, options.optimizer_bytes_per_parameter()));
+    throw too_small(located(error), error);
   } catch (const std::exception& error) {
-    throw std::runtime_error(located(error));
+    throw std::runtime_error(located(error) + ": " + error.what());
   }
 }
 

@@ -1,0 +1,237 @@
+"""When one rank fails, the others end within seconds, say what they waited for, and leave traces
+that can be read."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import program
+
+SECONDS = 15  # far less than the time-out of 300 s; a loaded machine is slow to start processes
+RANKS = 3
+MODEL = ["--layers", "2", "--heads", "3", "--channels", "15", "--context", "7", "--batch", "30"]
+FOREVER = ["--iterations", "1000000", "--quiet", "--trace-iterations", "0"]
+
+
+def failing(mpi):
+    command = [str(program.BUILD / "tests" / "failing")] + MODEL + ["--iterations", "4"]
+    return program.mpirun(RANKS) + command if mpi else command + ["--ranks", str(RANKS)]
+
+
+class Failures(program.TestCase):
+    def run_failing(self, mpi, how, rank=1, options=()):
+        """Returns what was said on standard error, by line."""
+        trace = self.new_folder()
+        began = time.monotonic()
+        done = subprocess.run(failing(mpi) + ["--trace", str(trace)] + list(options),
+                              env=program.environment(ZERO_FAIL=how, ZERO_FAIL_RANK=str(rank)),
+                              capture_output=True, text=True, timeout=100)
+        self.assertLess(time.monotonic() - began, SECONDS)
+        self.assertEqual(done.returncode, 1, done.stderr)
+        self.traces = self.read_traces(trace)
+        return done.stderr.splitlines()
+
+    def read_traces(self, folder):
+        """The events of each rank: every line is whole, but for a last one that a kill cut off."""
+        traces = []
+        for rank in range(RANKS):
+            text = (folder / f"rank{rank}.jsonl").read_text()
+            lines = text.split("\n")
+            traces.append([json.loads(line) for line in lines[:-1]])
+            self.assertEqual(traces[-1][0]["e"], "header")
+        return traces
+
+    def ended(self, rank):
+        return self.traces[rank][-1]
+
+    def assert_said(self, lines, *parts):
+        """Exactly one line says all the parts."""
+        found = [line for line in lines if all(part in line for part in parts)]
+        self.assertEqual(len(found), 1, f"{parts} in\n" + "\n".join(lines))
+        return lines.index(found[0])
+
+
+class OnThreads(Failures):
+    def test_throw(self):
+        """The rank that throws speaks first; each other one names the collective and the rank."""
+        for rank in range(RANKS):
+            with self.subTest(rank=rank):
+                lines = self.run_failing(False, "throw", rank)
+                self.assertEqual(self.assert_said(lines, f"rank {rank}, iteration 2, step \"3. ",
+                                                  "something went wrong here"), 0)
+                self.assertEqual(len(lines), RANKS)
+                for other in set(range(RANKS)) - {rank}:
+                    self.assert_said(lines, f"rank {other}, iteration 2", "reduce_scatter",
+                                     "ring", "rank ")
+                for r in range(RANKS):
+                    self.assertEqual((self.ended(r)["e"], self.ended(r)["reason"]), ("end", "failed"))
+                self.assertIn("something went wrong here", self.ended(rank)["message"])
+
+    def test_never_comes(self):
+        """A rank that does not come is named after the time-out."""
+        lines = self.run_failing(False, "sleep", options=["--timeout", "1"])
+        self.assertTrue(any("iteration 2" in line and "reduce_scatter" in line and
+                            "nothing from rank 1 for 1 s" in line for line in lines), lines)
+        self.assertEqual(self.ended(2)["reason"], "failed")
+
+    def test_returns(self):
+        """A rank that is done early is named at once."""
+        lines = self.run_failing(False, "return")
+        self.assert_said(lines, "rank 2, iteration 2", "reduce_scatter", "rank 1")
+
+    def test_size(self):
+        """Another size is a message with both sizes, before anything is sent."""
+        lines = self.run_failing(False, "size")
+        self.assertTrue(any("reduce_scatter" in line and "rank 1" in line and "13605" in line.replace(",", "")
+                            for line in lines), lines)
+
+    def test_order(self):
+        """Another collective is a message that names both."""
+        lines = self.run_failing(False, "order")
+        self.assertTrue(any("reduce_scatter" in line and "all_gather" in line for line in lines), lines)
+
+    def test_budget(self):
+        """A device that is too small: exit status 2, what was needed, what was alive, and what
+        would fit."""
+        for stage in program.STAGES:
+            for budget in ("1KiB", "200KiB", "500KiB"):
+                with self.subTest(stage=stage, budget=budget):
+                    _, said = self.run_program([program.stage(stage), "--ranks", "3",
+                                                "--memory-budget", budget] + MODEL, status=2)
+                    for words in ("rank 0", "needs", "alive", "fit"):
+                        self.assertIn(words, said)
+
+    def test_signals(self):
+        """Ctrl-C and SIGTERM end a run at once, and its trace is readable up to there."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number):
+                trace = self.new_folder()
+                child = subprocess.Popen([program.stage("zero3"), "--ranks", "3", "--trace",
+                                          str(trace)] + MODEL + FOREVER, stderr=subprocess.DEVNULL)
+                self.wait_for_iteration(trace / "rank0.jsonl", 3)
+                child.send_signal(number)
+                self.assertNotEqual(child.wait(SECONDS), 0)
+                self.assertGreater(len(self.read_traces(trace)[2]), 100)
+
+    def wait_for_iteration(self, path, iteration):
+        end = time.monotonic() + 60
+        while time.monotonic() < end:
+            if path.exists() and f'"iteration":{iteration},' in path.read_text():
+                return
+            time.sleep(0.05)
+        self.fail(f"{path} does not grow")
+
+
+class UnderMpi(OnThreads):
+    def test_throw(self):
+        """The rank that throws names itself, the step and the error; all processes end."""
+        for rank in (0, 2):
+            with self.subTest(rank=rank):
+                lines = self.run_failing(True, "throw", rank)
+                self.assert_said(lines, f"rank {rank}, iteration 2, step \"3. ",
+                                 "something went wrong here")
+                self.assertEqual(self.ended(rank)["reason"], "failed")
+
+    def test_never_comes(self):
+        """A rank that does not come is named after the time-out."""
+        lines = self.run_failing(True, "sleep", options=["--timeout", "1"])
+        self.assertTrue(any("reduce_scatter" in line and "rank 1" in line for line in lines), lines)
+
+    def test_returns(self):
+        """A rank that is done early does not leave the others waiting for ever."""
+        lines = self.run_failing(True, "return", options=["--timeout", "2"])
+        self.assertTrue(any("reduce_scatter" in line and "rank 1" in line for line in lines), lines)
+
+    def test_size(self):
+        """Another size is a message with both sizes, before anything is sent."""
+        lines = self.run_failing(True, "size")
+        self.assertTrue(any("reduce_scatter" in line and "13605" in line.replace(",", "")
+                            for line in lines), lines)
+
+    def test_order(self):
+        """Another collective is a message that names both."""
+        lines = self.run_failing(True, "order")
+        self.assertTrue(any("reduce_scatter" in line and "all_gather" in line for line in lines), lines)
+
+    def test_budget(self):
+        """A device that is too small: exit status 2."""
+        _, said = self.run_program(program.mpirun(3) + [program.stage("ddp"), "--memory-budget",
+                                                        "200KiB"] + MODEL, status=2)
+        self.assertIn("needs", said)
+
+    # ---- a real stage, and signals from outside -------------------------------------------------
+
+    def start(self, stage, options=()):
+        """Starts a long run under mpirun; returns it and the ranks' process ids."""
+        self.trace, pids = self.new_folder(), self.new_folder()
+        script = 'echo $$ > "$0/$OMPI_COMM_WORLD_RANK.part" && mv "$0/$OMPI_COMM_WORLD_RANK.part" ' \
+                 '"$0/$OMPI_COMM_WORLD_RANK"; exec "$@"'
+        run = subprocess.Popen(
+            program.mpirun(RANKS) + ["sh", "-c", script, str(pids), program.stage(stage), "--trace",
+                                     str(self.trace)] + MODEL + FOREVER + list(options),
+            env=program.environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE, text=True)
+        self.addCleanup(run.kill)
+        self.wait_for_iteration(self.trace / "rank0.jsonl", 3)
+        return run, [int((pids / str(rank)).read_text()) for rank in range(RANKS)]
+
+    def finish(self, run, pids):
+        began = time.monotonic()
+        _, said = run.communicate(timeout=100)
+        self.assertLess(time.monotonic() - began, SECONDS)
+        self.assertNotEqual(run.returncode, 0)
+        for pid in pids:
+            self.assertFalse(self.is_running(pid), f"{pid} is left")
+        self.traces = self.read_traces(self.trace)
+        return said.splitlines()
+
+    @staticmethod
+    def is_running(pid):
+        try:
+            state = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
+        except OSError:
+            return False
+        return state != "Z"  # a zombie has ended; its parent, in a container, may never ask
+
+    def test_kill(self):
+        """kill -9 of one process ends the others, who name the collective they waited in."""
+        for rank in range(RANKS):
+            with self.subTest(rank=rank):
+                run, pids = self.start("zero3")
+                os.kill(pids[rank], signal.SIGKILL)
+                lines = self.finish(run, pids)
+                self.assertTrue(any(name in line and "rank" in line for line in lines
+                                    for name in ("broadcast", "reduce")), lines)
+                self.assertGreater(len(self.traces[rank]), 100)
+
+    def test_stop(self):
+        """A process that stands still is named after the time-out."""
+        run, pids = self.start("zero1", ["--timeout", "2"])
+        os.kill(pids[1], signal.SIGSTOP)
+        self.addCleanup(self.kill, pids[1])
+        lines = self.finish(run, pids)
+        self.assertTrue(any("rank 1" in line and ("reduce_scatter" in line or "all_gather" in line)
+                            for line in lines), lines)
+        self.assertIn("failed", [trace[-1].get("reason") for trace in self.traces])
+
+    @staticmethod
+    def kill(pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+
+    def test_signals(self):
+        """Ctrl-C and SIGTERM of mpirun end every rank."""
+        for number in (signal.SIGINT, signal.SIGTERM):
+            with self.subTest(signal=number):
+                run, pids = self.start("zero2")
+                run.send_signal(number)
+                self.finish(run, pids)
+
+
+if __name__ == "__main__":
+    program.main()

@@ -1,0 +1,341 @@
+// The command line: what cannot be used gets one line that says what to do, exit 2, and writes
+// nothing; what fails later says so too.
+#include <cstring>
+
+#include "catch.h"
+#include "tests/support/files.h"
+#include "tests/support/stage.h"
+
+namespace zero {
+namespace {
+
+using Catch::Matchers::Contains;
+using Words = std::vector<std::string>;
+
+Finished run_with(const std::string& stage, const Words& options) {
+  Words command = {stage_path(stage)};
+  command.insert(command.end(), options.begin(), options.end());
+  return run(command, {.seconds = 20, .directory = {}, .environment = {}});
+}
+
+// A small run that works, to which one thing is added.
+Words small(const Words& more = {}) {
+  Words words = {
+      "--ranks", "3",       "--layers", "1",       "--channels",   "8", "--context", "5", "--batch",
+      "3",       "--heads", "2",        "--quiet", "--iterations", "1"};
+  words.insert(words.end(), more.begin(), more.end());
+  return words;
+}
+
+// Exit 2, nothing on standard output, and one line that contains `what`.
+void check_refused(const Words& options, const std::string& what) {
+  const Finished finished = run_with("zero2", options);
+  INFO(finished.describe());
+  CHECK(finished.status == 2);
+  CHECK_FALSE(finished.timed_out);
+  CHECK(finished.out.empty());
+  REQUIRE(finished.errors().size() == 1);
+  CHECK_THAT(finished.errors()[0], Contains(what));
+  CHECK_THAT(finished.errors()[0], Catch::Matchers::StartsWith("zero2: "));
+}
+
+}  // namespace
+
+TEST_CASE("options that do not exist, and values that are no such values, are refused") {
+  check_refused({"--no-such-option"}, "--no-such-option");
+  check_refused({"--rank", "3"}, "--help");
+  check_refused({"text.txt"}, "text.txt");
+  check_refused({"--ranks"}, "--ranks");
+  check_refused({"--ranks", "three"}, "three");
+  check_refused({"--ranks", "3x"}, "3x");
+  check_refused({"--ranks", "2.5"}, "2.5");
+  check_refused({"--ranks", ""}, "--ranks");
+  check_refused({"--learning-rate", "fast"}, "fast");
+  check_refused({"--dtype", "fp8"}, "fp16");
+  check_refused({"--collectives", "tree"}, "direct");
+  check_refused({"--memory-budget", "lots"}, "64MiB");
+  check_refused({"--memory-budget", "-5"}, "64MiB");
+  check_refused({"--memory-budget", "nan"}, "64MiB");
+  check_refused({"--overflow-at", "1"}, "RANK:ITERATION");
+  check_refused({"--overflow-at", "1:2:3"}, "RANK:ITERATION");
+  check_refused({"--overflow-at", "4:0"}, "no rank 4");
+  check_refused({"--overflow-at", "0:20"}, "no iteration 20");
+  check_refused({"--seed", "-1"}, "--seed");
+}
+
+TEST_CASE("numbers out of range are refused, however large") {
+  check_refused({"--ranks", "0"}, "--ranks 0");
+  check_refused({"--ranks", "-1"}, "--ranks -1");
+  check_refused({"--ranks", "65", "--batch", "65"}, "at most 64");
+  check_refused({"--ranks", "99999999999999999999"}, "--ranks");
+  for (const std::string option : {"--layers", "--heads", "--channels", "--context", "--batch",
+                                   "--iterations", "--threads", "--loss-scale-window"}) {
+    INFO(option);
+    check_refused({option, "0"}, option);
+    check_refused({option, "-3"}, option);
+    check_refused({option, "4294967297"}, option);  // 1, if it were cut to 32 bits
+  }
+  for (const std::string option :
+       {"--layers", "--channels", "--context", "--batch", "--threads", "--ranks", "--vocab"}) {
+    INFO(option);
+    check_refused({option, "2000000000"}, option);
+  }
+  check_refused({"--vocab", "1"}, "--vocab");
+  check_refused({"--vocab", "65537"}, "65536");
+  check_refused({"--warmup", "-1"}, "--warmup");
+  check_refused({"--trace-iterations", "-1"}, "--trace-iterations");
+  for (const std::string option :
+       {"--learning-rate", "--clip", "--weight-decay", "--loss-scale", "--timeout"}) {
+    INFO(option);
+    check_refused({option, "-1"}, option);
+    check_refused({option, "nan"}, option);
+    check_refused({option, "inf"}, option);
+  }
+  check_refused({"--timeout", "1e300"}, "--timeout");
+  check_refused({"--loss-scale", "3"}, "power of two");
+  check_refused({"--loss-scale", "33554432"}, "2^24");
+}
+
+TEST_CASE("a model that no machine holds is refused at once") {
+  check_refused({"--layers", "10000", "--channels", "131072"}, "--layers");
+  check_refused({"--batch", "1048576", "--ranks", "1", "--context", "100"}, "--batch");
+}
+
+TEST_CASE("numbers that do not fit together are refused, and the nearest that do are named") {
+  check_refused({"--batch", "10", "--ranks", "4"}, "use --batch 8 or --ranks 5");
+  check_refused({"--batch", "11", "--ranks", "4"}, "--batch 12");
+  check_refused({"--batch", "3", "--ranks", "5"}, "use --batch 5 or --ranks 3");
+  check_refused({"--ranks", "7"}, "--batch 119");
+  check_refused({"--channels", "64", "--heads", "5"}, "use --channels 60 or 65");
+  check_refused({"--channels", "3", "--heads", "5"}, "--channels 5");
+  check_refused({"--dtype", "fp32", "--fp32-grads"}, "leave it out");
+  check_refused({"--collectives", "library"}, "mpirun");
+  check_refused({"--trace-values"}, "--trace");
+}
+
+TEST_CASE("the number of ranks and the batch that a message names do work") {
+  check_refused({"--batch", "14", "--ranks", "3"}, "use --batch 15 or --ranks 2");
+  CHECK(run_with("zero2", small({"--batch", "15"})).status == 0);
+  for (const std::string ranks : {"1", "2", "3", "4", "5", "6", "8"}) {
+    // The default batch suits them all.
+    const Finished finished =
+        run_with("zero2", {"--ranks", ranks, "--layers", "1", "--channels", "8", "--context", "3",
+                           "--heads", "1", "--iterations", "1", "--quiet"});
+    INFO(finished.describe());
+    CHECK(finished.status == 0);
+  }
+}
+
+TEST_CASE("a text that is missing, empty, a folder or too short is refused") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const std::string& name, const std::string& content,
+                           const std::string& what) {
+    INFO(name);
+    write_whole_file(folder / name, content);
+    check_refused(small({"--data", folder / name}), what);
+  };
+  check_refused(small({"--data", folder / "missing"}), "check the name");
+  check_refused(small({"--data", folder.path()}), "is a folder");
+  refused("empty", "", "is empty");
+  refused("one", "a", "use a longer one");
+  refused("short", "abcde", "at most --context 4");
+  refused("empty.bin", "", "is empty");
+  refused("short.bin", "abcdefgh", "the header alone has 1024");
+  refused("magic.bin", std::string(1030, '\0'), "expected 20240520");
+  check_refused({"--context", "1048576", "--batch", "4"}, "so at most --context");
+
+  std::string content(1024 + 12, '\0');
+  const std::array<std::int32_t, 3> header = {20240520, 1, 6};
+  std::memcpy(content.data(), header.data(), sizeof(header));
+  content[1024 + 8] = 77;
+  refused("vocab.bin", content, "is outside --vocab 256; raise --vocab");
+}
+
+TEST_CASE("outputs that cannot be written are refused before anything runs") {
+  const TemporaryFolder folder;
+  write_whole_file(folder / "file", "");
+  for (const std::string option : {"--json", "--save", "--save-initial"}) {
+    INFO(option);
+    check_refused(small({option, folder / "missing/out"}), option);
+    check_refused(small({option, folder / "file/out"}), option);
+    check_refused(small({option, folder.path()}), "is a folder");
+  }
+  for (const std::string option : {"--save", "--save-initial"})
+    check_refused(small({option, "/dev/null"}), "ordinary file");
+  for (const std::string option : {"--trace", "--dump-state"}) {
+    INFO(option);
+    check_refused(small({option, folder / "file/out"}), option);
+    check_refused(small({option, folder / "file"}), "is a file");
+  }
+  std::filesystem::remove(folder / "file");
+  CHECK(folder.is_empty());
+}
+
+TEST_CASE("a command line that is refused leaves nothing behind") {
+  const TemporaryFolder folder;
+  const Words outputs = {"--json",         folder / "json",    "--save",       folder / "save",
+                         "--save-initial", folder / "initial", "--dump-state", folder / "state",
+                         "--trace",        folder / "trace"};
+  for (const Words& wrong : std::vector<Words>{{"--ranks", "7"},
+                                               {"--data", "/no/such/text"},
+                                               {"--unknown"},
+                                               {"--trace-iterations", "-1"},
+                                               {"--data", folder.path()}}) {
+    Words words = wrong;
+    words.insert(words.end(), outputs.begin(), outputs.end());
+    INFO(wrong[0]);
+    const Finished finished = run_with("zero3", words);
+    INFO(finished.describe());
+    CHECK(finished.status == 2);
+    CHECK(folder.is_empty());
+  }
+}
+
+TEST_CASE("a budget that is too small says what was asked, what is alive, and which stage fits") {
+  // N = 2600 for one layer, 8 channels, 5 positions: 12 N + 4 N = 41,600 bytes and more for DDP.
+  const Finished finished = run_with("ddp", small({"--memory-budget", "300000B"}));
+  INFO(finished.describe());
+  CHECK(finished.status == 2);
+  for (const std::string part : {"out of memory", "needs", "alive:", "communication", "stage 0",
+                                 "stage 1", "stage 2", "stage 3", "step \""})
+    CHECK_THAT(finished.err, Contains(part));
+  CHECK(finished.errors().size() <= 3);  // at most one a rank
+
+  const TemporaryFolder folder;
+  const Words with_output = small({"--json", folder / "json", "--save", folder / "save"});
+  Words words = with_output;
+  words.insert(words.end(), {"--memory-budget", "1000"});
+  CHECK(run_with("zero1", words).status == 2);
+  CHECK(folder.is_empty());
+}
+
+TEST_CASE("the budget that a run needed is enough for it, and one byte less is not") {
+  for (const std::string& stage : kStages) {
+    INFO(stage);
+    Work work;
+    work.iterations = 2;
+    std::int64_t most = 0;
+    for (const auto& rank : run_stage(stage, work).at("ranks"))
+      most = std::max(most, rank.at("peak_total").get<std::int64_t>());
+    Words enough = work.command(stage), too_little = enough;
+    enough.insert(enough.end(), {"--memory-budget", std::to_string(most)});
+    too_little.insert(too_little.end(), {"--memory-budget", std::to_string(most - 1)});
+    const Finished works = run(enough), fails = run(too_little);
+    INFO(works.describe() << fails.describe());
+    CHECK(works.status == 0);
+    CHECK(fails.status == 2);
+  }
+}
+
+TEST_CASE("--help teaches every option, and is no error") {
+  for (const std::string& stage : kStages) {
+    const Finished finished = run_with(stage, {"--help"});
+    INFO(finished.describe());
+    CHECK(finished.status == 0);
+    CHECK(finished.err.empty());
+    for (const std::string option : {"--ranks",
+                                     "--dtype",
+                                     "--collectives",
+                                     "--layers",
+                                     "--heads",
+                                     "--channels",
+                                     "--context",
+                                     "--vocab",
+                                     "--batch",
+                                     "--iterations",
+                                     "--learning-rate",
+                                     "--warmup",
+                                     "--clip",
+                                     "--weight-decay",
+                                     "--seed",
+                                     "--data",
+                                     "--fp32-grads",
+                                     "--memory-budget",
+                                     "--threads",
+                                     "--trace",
+                                     "--trace-iterations",
+                                     "--trace-values",
+                                     "--json",
+                                     "--save",
+                                     "--save-initial",
+                                     "--dump-state",
+                                     "--quiet",
+                                     "--loss-scale",
+                                     "--loss-scale-window",
+                                     "--overflow-at",
+                                     "--fill-nan",
+                                     "--timeout",
+                                     "--version"}) {
+      INFO(option);
+      // At the beginning of a line of its own, with an explanation behind it.
+      const std::size_t at = finished.out.find("\n  " + option + " ");
+      const std::size_t flag = finished.out.find("\n  -h,--help");
+      CHECK(flag != std::string::npos);
+      REQUIRE((at != std::string::npos || finished.out.find(option + "\n") != std::string::npos));
+    }
+    CHECK_THAT(finished.out, Contains("mpirun"));
+  }
+}
+
+TEST_CASE("--quiet prints nothing, and otherwise the same command prints the same bits") {
+  CHECK(run_with("zero3", small()).out.empty());
+  CHECK(run_with("zero3", small()).err.empty());
+  Words told = small();
+  std::erase(told, "--quiet");
+  const Finished once = run_with("zero3", told);
+  CHECK_FALSE(once.out.empty());
+  CHECK(once.out == run_with("zero3", told).out);
+}
+
+TEST_CASE("a disk that is full is named, and the exit status is not 0") {
+  const TemporaryFolder folder;
+  const Finished json = run_with("zero1", small({"--json", "/dev/full"}));
+  INFO(json.describe());
+  CHECK(json.status == 1);
+  CHECK_THAT(json.err, Contains("/dev/full") && Contains("No space left"));
+  CHECK(std::filesystem::is_character_file("/dev/full"));  // and not replaced by a file
+
+  std::filesystem::create_directory(folder / "state");
+  std::filesystem::create_symlink("/dev/full", folder / "state/rank1_master.bin");
+  const Finished state = run_with("zero1", small({"--dump-state", folder / "state"}));
+  INFO(state.describe());
+  CHECK(state.status == 1);
+  CHECK_THAT(state.err, Contains("rank1_master.bin") && Contains("No space left"));
+  CHECK_FALSE(std::filesystem::exists(folder / "state/index.json"));
+}
+
+TEST_CASE("a trace that finds the disk full ends there, and the run goes on") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "trace");
+  std::filesystem::create_symlink("/dev/full", folder / "trace/rank1.jsonl");
+  const Finished finished =
+      run_with("zero1", small({"--trace", folder / "trace", "--json", folder / "json"}));
+  INFO(finished.describe());
+  CHECK(finished.status == 0);
+  CHECK_FALSE(finished.err.empty());
+  CHECK(std::filesystem::exists(folder / "json"));
+}
+
+TEST_CASE("a model that does not fit on the disk is not half written") {
+  // The shell lets no file grow beyond 4 blocks of 512 bytes.
+  const TemporaryFolder folder;
+  for (const std::string option : {"--save", "--save-initial"}) {
+    std::string command = "trap '' XFSZ; ulimit -f 4; exec " + stage_path("zero3");
+    for (const std::string& word : small({option, folder / "model.safetensors"}))
+      command += " " + word;
+    const Finished finished = run({"sh", "-c", command});
+    INFO(finished.describe());
+    CHECK(finished.status == 1);
+    CHECK_THAT(finished.err, Contains("model.safetensors") && Contains("too large"));
+    CHECK(folder.is_empty());
+  }
+}
+
+TEST_CASE("--json writes to a pipe or a device as it is") {
+  const Finished finished = run_with("zero2", small({"--json", "/dev/stdout"}));
+  INFO(finished.describe());
+  REQUIRE(finished.status == 0);
+  CHECK(nlohmann::json::parse(finished.out).at("world_size") == 3);
+}
+
+}  // namespace zero

@@ -1,6 +1,8 @@
 // From a command line to ranks: threads of this process, or the processes of mpirun.
 #include <fmt/format.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
@@ -8,6 +10,7 @@
 #include <stdexcept>
 
 #include "common/comm/world.h"
+#include "common/memory/bytes.h"
 #include "common/train/checkpoint.h"
 #include "common/train/rank.h"
 #include "common/train/report.h"
@@ -18,17 +21,30 @@ namespace {
 constexpr int kUnusable =
     2;  // exit status: a command line, an input or a device that cannot be used
 
-// Everything that can be found wrong before a rank starts.
-void prepare(const Options& options, const Dataset& dataset) {
+void check_long_enough(const Options& options, const Dataset& dataset) {
   if (dataset.size() < 2)
     throw UsageError("--data: the text has one token; at least two are needed, use a longer one");
   if (dataset.size() < options.model.context + 1) {
     throw UsageError(fmt::format("--context {}: the text has {} tokens, so at most --context {}",
                                  options.model.context, dataset.size(), dataset.size() - 1));
   }
-  for (const std::string& directory : {options.trace, options.dump_state}) {
-    if (!directory.empty()) std::filesystem::create_directories(directory);
-  }
+}
+
+// A model that this machine cannot hold is refused: an operating system that promises memory it
+// does not have would kill the process in the middle. (The ranks' budget is a promise to need no
+// more.)
+void check_fits(const Options& options, const Model& model, const ClosedForm& form,
+                int ranks_here) {
+  const std::int64_t memory = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
+  const std::int64_t states = evaluate(form, model.num_parameters(), options.ranks, options.dtype,
+                                       options.optimizer_bytes_per_parameter())
+                                  .model_states;
+  if (std::min(states, options.memory_budget) <= memory / ranks_here) return;
+  throw UsageError(
+      fmt::format("--layers {} --channels {}: {} parameters need {} of model states per rank, and "
+                  "this machine has {} for {} of {} ranks; use a smaller model or more machines",
+                  options.model.layers, options.model.channels, with_commas(model.num_parameters()),
+                  format_bytes(states), format_bytes(memory), ranks_here, options.ranks));
 }
 
 }  // namespace
@@ -75,8 +91,12 @@ int launch(int argc, char** argv, void (*train)(Rank&), const ClosedForm& form) 
     if (parsed.stop) return parsed.status;
     const Options& options = parsed.options;
     const Dataset dataset(options.data, options.model.vocab);
-    prepare(options, dataset);
+    check_long_enough(options, dataset);
     const Model model(options.model, options.ranks, options.seed);
+    check_fits(options, model, form, mpi ? 1 : options.ranks);
+    for (const std::string& directory : {options.trace, options.dump_state}) {
+      if (!directory.empty()) std::filesystem::create_directories(directory);
+    }
     if (first && !options.save_initial.empty())
       save_initial_model(model, options.dtype, options.save_initial);
     std::atomic<bool> too_small = false;

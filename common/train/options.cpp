@@ -58,8 +58,9 @@ void check_writable(const std::string& option, const std::string& path, bool dir
   std::error_code error;
   if (!directory && fs::is_directory(path, error))
     throw bad(fmt::format("{} {}: is a folder; name a file", option, path));
-  if (!directory && fs::exists(path, error) && !fs::is_regular_file(path, error)) {
-    if (option == "--json") return;  // a pipe or a device: written to as it is
+  const fs::file_status status = fs::symlink_status(path, error);
+  if (!directory && fs::exists(status) && !fs::is_regular_file(status)) {
+    if (option == "--json") return;  // a pipe, a device or a link: written to as it is
     throw bad(fmt::format("{} {}: is not an ordinary file; name another", option, path));
   }
   fs::path parent = directory ? fs::path(path) : fs::absolute(path, error).parent_path();
@@ -128,9 +129,10 @@ void check(const Options& o, bool mpi) {
   }
   const std::int64_t tokens = std::int64_t{o.batch} / o.ranks * o.model.context;
   if (tokens > kMostTokens) {
-    throw bad(fmt::format("--batch {} --context {}: {} tokens per rank, at most {}; use a smaller "
-                          "batch or more ranks",
-                          o.batch, o.model.context, tokens, kMostTokens));
+    throw bad(
+        fmt::format("--batch {} --context {}: {} tokens per rank, at most {}; use a smaller "
+                    "batch or more ranks",
+                    o.batch, o.model.context, tokens, kMostTokens));
   }
   const double log2_scale = std::log2(o.loss_scale);
   if (log2_scale != std::floor(log2_scale) || log2_scale > 24)

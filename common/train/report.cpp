@@ -160,10 +160,11 @@ std::string Report::json() const {
 void Report::write_json(const std::string& path) const { write_file(path, json()); }
 
 void write_file(const std::string& path, const std::string& content) {
-  // A pipe or a device (/dev/stdout) is written to, never replaced by a file of its name.
+  // A pipe, a device or a link (/dev/stdout) is written to, never replaced by a file of its name.
   std::error_code unknown;
+  const auto status = std::filesystem::symlink_status(path, unknown);
   const bool in_place =
-      std::filesystem::exists(path, unknown) && !std::filesystem::is_regular_file(path, unknown);
+      std::filesystem::exists(status) && !std::filesystem::is_regular_file(status);
   const std::string partial = in_place ? path : path + ".partial";
   std::FILE* file = std::fopen(partial.c_str(), "wb");
   bool ok = file != nullptr;

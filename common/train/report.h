@@ -66,7 +66,8 @@ class Report {
 };
 
 // Writes `content` beside `path` first and then renames, so that `path` is never half written; what
-// is no regular file (a pipe, /dev/stdout) is written to as it is. std::runtime_error when it fails.
+// is no regular file (a pipe, /dev/stdout) is written to as it is. std::runtime_error when it
+// fails.
 void write_file(const std::string& path, const std::string& content);
 
 std::string options_json(const Options& options);

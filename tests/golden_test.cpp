@@ -113,17 +113,18 @@ TEST_CASE("each tensor's first gradient is PyTorch's") {
 // One iteration's update, written here a second time: no Rank, no communicator.
 void update(Device& device, const Model& model, const Golden& golden, int steps, double norm,
             View params, View exp_avg, View exp_avg_sq, View grads) {
+  constexpr float kBeta1 = 0.9f, kBeta2 = 0.999f;  // 1 - beta^t is of these, not of 0.9 and 0.999
   const double warm = std::min(1.0, static_cast<double>(steps) / golden.warmup);
   for (const TensorInfo& tensor : model.tensors()) {
     const double decay = tensor.shape.size() > 1 ? golden.weight_decay : 0.0;
     const AdamWStep step{
         .learning_rate = static_cast<float>(golden.learning_rate * warm),
-        .beta1 = 0.9f,
-        .beta2 = 0.999f,
+        .beta1 = kBeta1,
+        .beta2 = kBeta2,
         .epsilon = 1e-8f,
         .weight_decay = static_cast<float>(decay),
-        .correction1 = static_cast<float>(1 - std::pow(0.9, steps)),
-        .correction2 = static_cast<float>(1 - std::pow(0.999, steps)),
+        .correction1 = static_cast<float>(1 - std::pow(double{kBeta1}, steps)),
+        .correction2 = static_cast<float>(1 - std::pow(double{kBeta2}, steps)),
         .grad_factor = static_cast<float>(std::min(1.0, golden.clip / (norm + 1e-6)))};
     const Range range = tensor.range;
     device.adamw(params[range], exp_avg[range], exp_avg_sq[range], grads[range], step);

@@ -1,12 +1,11 @@
 // Where the tensors lie, and the values they start with.
 #include "common/model/layout.h"
 
-#include "catch.h"
-
 #include <cmath>
 #include <cstring>
 #include <numeric>
 
+#include "catch.h"
 #include "common/memory/heap.h"
 #include "common/model/model.h"
 #include "common/model/random.h"
@@ -15,10 +14,10 @@ namespace zero {
 namespace {
 
 // Host memory and nothing else: what initialize writes, and what it says it wrote.
-class PlainHeap : public Heap, public HeapObserver {
+class RecordingHeap : public Heap, public HeapObserver {
  public:
   // `stores` false: a device that keeps no values, whose addresses are null.
-  explicit PlainHeap(bool stores = true)
+  explicit RecordingHeap(bool stores = true)
       : Heap(tracker_, this, false, 0), tracker_(place_), stores_(stores) {}
 
   void download(View, std::span<std::byte>) override {}
@@ -201,7 +200,7 @@ void check_every_range() {
   REQUIRE(model.tensors()[0].range.size() > 65536);
   REQUIRE(model.padded_parameters() > model.num_parameters());
 
-  PlainHeap heap;
+  RecordingHeap heap;
   const std::int64_t N = model.padded_parameters();
   for (const Range range : {Range{0, N}, Range{N / 5, 2 * N / 5}, Range{4 * N / 5, N},
                             Range{65535, 65537}, Range{model.num_parameters() - 3, N},
@@ -246,7 +245,7 @@ TEST_CASE("the initial values depend on the seed and on nothing else") {
 
 TEST_CASE("a device that stores nothing is told of the initial values and gets none") {
   const Model model({.layers = 1, .heads = 1, .channels = 3, .context = 5, .vocab = 7}, 5, 1);
-  PlainHeap heap(false);
+  RecordingHeap heap(false);
   Buffer params =
       heap.allocate(Memory::parameters, "params", Dtype::fp16, Range{0, model.padded_parameters()});
   model.initialize(params);

@@ -31,12 +31,12 @@ std::vector<std::string> mpirun(const ProcessRunner& processes, int K) {
   return words;
 }
 
-// "same bits", or where it starts to differ and how much that matters in the end.
+// "same bits", or from which iteration on they differ and how much that matters in the end.
 std::string agreement(const StageRun& a, const StageRun& b) {
   if (!a.result || !b.result) return "not available";
   const auto difference = first_difference(*a.result, *b.result);
   if (!difference) return "same bits";
-  std::string text = fmt::format("differ from iteration {}", difference->iteration);
+  std::string text = fmt::format("from iteration {}", difference->iteration);
   const auto &one = a.result->last().loss, &other = b.result->last().loss;
   if (one && other) text += fmt::format(" ({:+.0e})", (*other - *one) / std::abs(*one));
   return text;
@@ -73,7 +73,7 @@ int show_collectives(const CompareOptions& options, const ProcessRunner& process
   Table table({"ring, direct", "ring, library", "direct, library"});
   table.group("ranks");
   std::string reason;  // why library is not available
-  int status = 0;
+  bool skips_differ = false;
   json = Json::array();
   for (const int K : {2, 3, 4}) {
     const auto runs = run_all(options, processes, runner, K);
@@ -96,27 +96,37 @@ int show_collectives(const CompareOptions& options, const ProcessRunner& process
       row[fmt::format("{}_{}", one, other)] = same;
     }
     for (const auto& [collectives, run] : runs) {
-      if (run.result) row["fingerprints"][collectives] = run.result->last().fingerprint;
+      if (!run.result) continue;
+      skips_differ = skips_differ || run.result->skipped() != runs.at("ring").result->skipped();
+      row["fingerprints"][collectives] = run.result->last().fingerprint;
     }
     table.row(std::to_string(K), cells);
     json.push_back(row);
   }
-  fmt::print(
-      "Which collectives give the same bits? {}, every iteration compared; in brackets: how "
-      "far\nthe final losses are apart, relative.\n\n{}\n",
-      stage, table.text(options.width));
-  for (const std::string note :
-       {"ring adds in the order of the ring, and rounds each partial sum to the wire type; direct "
-        "adds in the order of the ranks, in fp32; library adds as it likes.",
-        "With 2 ranks there is one addition, and a + b = b + a; from 3 on (a + b) + c is not "
-        "a + (b + c)."}) {
-    fmt::print("- {}\n", wrap(note, options.width - 2, 2));
+  fmt::print("{}\n\n{}\n",
+             wrap(fmt::format("Which collectives give the same bits? {}, every iteration compared; "
+                              "else the first that differs, and how far the final losses are "
+                              "apart (relative).",
+                              stage),
+                  options.width),
+             table.text(options.width));
+  std::vector<std::string> notes = {
+      "ring adds in the order of the ring, and rounds each partial sum to the wire type; direct "
+      "adds "
+      "in the order of the ranks, in fp32; library adds as it likes.",
+      "With 2 ranks there is one addition, and a + b = b + a; from 3 on (a + b) + c is not "
+      "a + (b + c)."};
+  if (skips_differ) {
+    notes.push_back(
+        "Some skipped more iterations than others: in fp16 a sum can overflow before it is divided "
+        "by the number of ranks (library), or halfway (ring), where direct, in fp32, does not.");
   }
+  for (const std::string& note : notes) fmt::print("- {}\n", wrap(note, options.width - 2, 2));
   if (!reason.empty()) {
     while (reason.ends_with('\n')) reason.pop_back();
     fmt::print("- library is not available: {}\n", reason);
   }
-  return status;
+  return 0;
 }
 
 }  // namespace zero

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <functional>
 
@@ -151,7 +152,8 @@ std::string about_states(const std::vector<StageResult>& results) {
                      display_name(first.stage), bytes_per_parameter(first), listed(others));
 }
 
-std::string about_peaks(const std::vector<StageResult>& results) {
+// Two sentences: of those that need less than the first, and of those that need more.
+std::array<std::string, 2> about_peaks(const std::vector<StageResult>& results) {
   const StageResult& first = results.front();
   const std::int64_t base = fullest_rank(first).peak_total;
   std::vector<std::string> more, less;
@@ -165,16 +167,20 @@ std::string about_peaks(const std::vector<StageResult>& results) {
                                  100.0 * static_cast<double>(peak) / static_cast<double>(base)));
     }
   }
-  std::string text;
+  std::array<std::string, 2> text;
   if (!less.empty()) {
-    text += fmt::format("At the peak, with activations and temporaries, of {}'s {} B: {}.",
-                        display_name(first.stage), with_commas(base), listed(less));
+    text[0] = fmt::format(
+        "At the peak, with activations and temporaries, of {}'s {} B: {}; activations, which no "
+        "stage divides, are {:.0f} % of it.",
+        display_name(first.stage), with_commas(base), listed(less),
+        100.0 * static_cast<double>(largest_peak(first, "activations")) /
+            static_cast<double>(base));
   }
   if (!more.empty()) {
-    text += fmt::format(
-        "{}At the peak {} than {}: a whole unit's gradients (ZeRO-3: and its "
-        "parameters) come on top, and {}.",
-        text.empty() ? "" : " ", listed(more), display_name(first.stage),
+    text[1] = fmt::format(
+        "At the peak {} than {}: whole units come on top (gradients; ZeRO-3: parameters too), and "
+        "{}.",
+        listed(more), display_name(first.stage),
         first.world_size == 1 ? "with one rank nothing is divided"
                               : "one unit is much of so small a model");
   }
@@ -203,7 +209,13 @@ std::string about_traffic(const std::vector<StageResult>& results) {
     text = fmt::format("{} {} exactly as many bytes as {}", listed(equal),
                        equal.size() == 1 ? "sends" : "send", display_name(first.stage));
   }
-  if (!more.empty()) text += (text.empty() ? "" : "; ") + listed(more);
+  if (!more.empty()) {
+    text += text.empty() ? fmt::format("Of the bytes that {} sends: {}", display_name(first.stage),
+                                       listed(more))
+                         : "; " + listed(more);
+  }
+  if (results.back().stage == "zero3" && results.size() > 1)
+    text += ", because it sends the parameters twice, forward and backward";
   return text.empty() ? "" : text + ".";
 }
 
@@ -229,10 +241,10 @@ std::string comparison_table(const std::vector<StageResult>& results, int width)
 }
 
 std::string what_it_means(const std::vector<StageResult>& results, int width) {
+  const auto [less, more] = about_peaks(results);
   const std::string notes[] = {
-      about_states(results), results.size() > 1 ? about_peaks(results) : "", about_traffic(results),
-      "Time: the ranks share one machine's processors here; a cluster's network is another "
-      "matter."};
+      about_states(results), less, more, about_traffic(results),
+      "Time: ranks on one machine share its processors; a cluster would take another time."};
   std::string text;
   for (const std::string& note : notes) {
     if (!note.empty()) text += "- " + wrap(note, width - 2, 2) + '\n';
@@ -247,10 +259,12 @@ std::string skipped_iterations(const std::vector<StageResult>& results, int widt
   if (skipped == 0) return "";
   if (skipped < all) {
     return "- " +
-           wrap(fmt::format("{} of {} iterations {} skipped: gradients overflowed in {}{}. They "
-                            "send the same bytes.",
-                            skipped, all, skipped == 1 ? "was" : "were", first.dtype,
-                            first.dtype == "fp16" ? ", and the loss scale was halved" : ""),
+           wrap(fmt::format(
+                    "{} of {} iterations {} skipped, because gradients overflowed{}. {} the same "
+                    "bytes as the others.",
+                    skipped, all, skipped == 1 ? "was" : "were",
+                    first.dtype == "fp16" ? " in fp16 until the loss scale was lower" : "",
+                    skipped == 1 ? "It sends" : "They send"),
                 width - 2, 2) +
            '\n';
   }

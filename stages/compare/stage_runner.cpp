@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <fstream>
+#include <map>
 #include <sstream>
 #include <system_error>
 
@@ -123,7 +124,8 @@ StageRun StageRunner::run(const std::string& stage, const std::vector<std::strin
     pass_on_warnings(run);
     read_result(file, run);
   }
-  progress.done(finished.seconds, run.result.has_value());
+  // What it refuses (2) is told once, at the end.
+  if (run.status != 2) progress.done(finished.seconds, run.result.has_value());
   return run;
 }
 
@@ -131,11 +133,22 @@ std::string describe_failure(const StageRun& run) {
   std::string text = fmt::format("{} failed (exit status {}", run.stage, run.status);
   if (run.status > 128) text += fmt::format(": killed by signal {}", run.status - 128);
   text += "):\n";
-  std::size_t from = 0;
-  while (from < run.errors.size()) {
-    const std::size_t to = std::min(run.errors.find('\n', from), run.errors.size());
-    text += "  " + run.errors.substr(from, to - from) + '\n';
-    from = to + 1;
+  // Where several ranks have the same to say, the first one speaks.
+  std::map<std::string, int> said;
+  std::vector<std::string> order;
+  std::istringstream lines(run.errors);
+  for (std::string line; std::getline(lines, line);) {
+    const bool of_rank = line.starts_with("rank ");
+    const std::string what = of_rank ? line.substr(std::min(line.find(','), line.size())) : line;
+    if (said[what]++ == 0) order.push_back(line);
+  }
+  for (const std::string& line : order) {
+    text += "  " + line + '\n';
+    const bool of_rank = line.starts_with("rank ");
+    const int times = said[of_rank ? line.substr(std::min(line.find(','), line.size())) : line];
+    if (of_rank && times > 1) {
+      text += fmt::format("  (the same on {} other rank{})\n", times - 1, times == 2 ? "" : "s");
+    }
   }
   if (run.errors.empty()) text += "  (it wrote nothing to standard error)\n";
   return text + "to see it alone: " + as_typed(run.command) + '\n';

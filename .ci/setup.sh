@@ -111,16 +111,18 @@ install_missing() {
     say "installing ${missing[*]} ..."
     apt_get update || true  # the lists already here may do; if not, the next line says why
     if ! apt_get install --yes --no-install-recommends "${missing[@]}"; then
-      grep -e '^E: ' -e '^sudo: ' -e 'not in the sudoers' "$log" | head -n 3 >&2 || true
-      say "Could not install ${missing[*]}. With root rights and a network, try:" \
+      grep -e '^E: ' -e '^sudo: ' -e 'not in the sudoers' "$log" | head -n 1 >&2 || true
+      say "They could not be installed. As root and with a network, see what this says:" \
         "apt-get update && apt-get install ${missing[*]}"
     fi
   fi
 
+  missing=()
   for package in $(missing_of "$@"); do
     is_optional "$package" || exit 1
-    say "going on without $package: ranks will be threads only"
+    missing+=("$package")
   done
+  [ ${#missing[@]} = 0 ] || say "Going on without ${missing[*]}: ranks will be threads only."
 }
 
 # ---- versions ----
@@ -159,17 +161,20 @@ quietly() {
   fi
 }
 
+# configure PRESET OPTION...: what was found before may have been moved or removed since, or the
+# checkout itself; so a failure is believed only when a fresh start fails too.
+configure() {
+  (cd "$root" && { cmake --preset "$@" || cmake --fresh --preset "$@"; }) > "$log" 2>&1
+}
+
 # build PRESET FOLDER TESTS TARGET...: configures the preset, with the tests (ON) or without (OFF),
 # and builds.
 build() {
-  local preset=$1 folder=$2 tests=$3 fresh=()
+  local preset=$1 folder=$2 tests=$3
   shift 3
-  # A checkout that has been moved since: CMake would refuse.
-  if [ -f "$root/$folder/CMakeCache.txt" ] &&
-    ! grep -qxF "CMAKE_HOME_DIRECTORY:INTERNAL=$root" "$root/$folder/CMakeCache.txt"; then
-    fresh=(--fresh)
-  fi
-  (cd "$root" && cmake --preset "$preset" ${fresh[@]+"${fresh[@]}"} "-DZERO_TESTS=$tests") > "$log" 2>&1 || {
+  [ ! -e "$root/$folder" ] || [ -w "$root/$folder/." ] ||
+    fail "$folder/ belongs to another user (was it built with sudo?): remove it, then try again."
+  configure "$preset" "-DZERO_TESTS=$tests" || {
     tail -n 40 "$log" >&2
     fail "CMake could not configure $folder/; its messages are above."
   }

@@ -33,9 +33,9 @@ void run_rank(ThreadGroup& group, int rank, const RankProgram& program, std::ato
   // Errors of the communication name their rank already.
   const std::string name = fmt::format("rank {}", rank);
   if (!message.starts_with(name) || message.find_first_of(":,") != name.size()) {
-    message = fmt::format("{}: {}", name, message);
+    message = message.empty() ? "" : fmt::format("{}: {}", name, message);
   }
-  fmt::print(stderr, "{}\n", message);
+  if (!message.empty()) fmt::print(stderr, "{}\n", message);
   group.abort(rank);
 }
 

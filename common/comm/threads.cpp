@@ -9,15 +9,21 @@
 namespace zero {
 namespace {
 
-// About 20 microseconds: longer than a chunk takes to be copied, shorter than anyone notices.
-constexpr int kSpins = 20'000;
+// How long a rank looks at a mailbox before it sleeps. Waking up takes longer than a chunk does:
+// two ranks that sleep would go on to wait for each other's waking, chunk after chunk. But where
+// looking is in vain, because other programs need the processors, it only makes everyone wait for
+// longer: a rank that has looked in vain a few times loses its patience, and tries again now and
+// then.
+constexpr std::chrono::microseconds kPatience(200), kImpatience(10);
+constexpr int kEnough = 3, kTryAgain = 16;
+constexpr int kLooks = 1000;  // between two looks at the clock
 
 }  // namespace
 
 ThreadGroup::ThreadGroup(int world_size, double timeout_seconds)
     : world_size_(world_size),
       timeout_(timeout_seconds),
-      spins_(world_size <= static_cast<int>(std::thread::hardware_concurrency()) ? kSpins : 0),
+      patient_(world_size <= static_cast<int>(std::thread::hardware_concurrency())),
       mailboxes_(static_cast<std::size_t>(world_size * world_size)),
       bells_(static_cast<std::size_t>(world_size)),
       ended_(static_cast<std::size_t>(world_size)) {}
@@ -63,9 +69,7 @@ void ThreadGroup::end(int rank) noexcept {
 }
 
 void ThreadGroup::wait(const Mailbox& box, Message state, int rank, int peer, const Hop* hop) {
-  for (int look = 0; look < spins_; ++look) {
-    if (box.state.load(std::memory_order_acquire) == state) return;
-  }
+  if (patient_ && look(box, state, bell(rank).in_vain)) return;
   const bool in_time = sleep(box, state, rank, peer);
   if (box.state.load() == state) return;
   withdraw(rank);
@@ -81,6 +85,24 @@ void ThreadGroup::wait(const Mailbox& box, Message state, int rank, int peer, co
   }
   throw std::runtime_error(fmt::format("rank {}, {}: nothing from rank {} for {} seconds", rank,
                                        describe(hop), peer, timeout_.count()));
+}
+
+bool ThreadGroup::look(const Mailbox& box, Message state, int& in_vain) {
+  const auto patience = in_vain < kEnough || in_vain % kTryAgain == 0 ? kPatience : kImpatience;
+  if (box.state.load(std::memory_order_acquire) == state) return true;
+  std::chrono::steady_clock::time_point begin;
+  for (int round = 0; failed_.load() < 0; ++round) {
+    for (int i = 0; i < kLooks; ++i) {
+      if (box.state.load(std::memory_order_acquire) != state) continue;
+      in_vain = 0;
+      return true;
+    }
+    const auto now = std::chrono::steady_clock::now();
+    if (round == 0) begin = now;
+    if (now - begin > patience) break;
+  }
+  ++in_vain;
+  return false;
 }
 
 // The waker changes the state and then looks at `sleeping`; the sleeper sets `sleeping` and then

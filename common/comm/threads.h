@@ -45,6 +45,7 @@ class ThreadGroup {
     std::mutex mutex;
     std::condition_variable rung;
     std::atomic<bool> sleeping = false;
+    int in_vain = 0;  // waits since the last one that was over before it slept; its own rank's
   };
 
   Mailbox& mailbox(int from, int to) {
@@ -54,6 +55,8 @@ class ThreadGroup {
 
   // Returns when `box` is in `state`. Throws when that cannot happen any more or takes too long.
   void wait(const Mailbox& box, Message state, int rank, int peer, const Hop* hop);
+  // Whether `box` was in `state` before the patience, or the time-out, was over.
+  bool look(const Mailbox& box, Message state, int& in_vain);
   bool sleep(const Mailbox& box, Message state, int rank, int peer);
   // Wakes `rank` if it sleeps. To be called after the change it waits for.
   void ring(int rank) noexcept;
@@ -63,7 +66,7 @@ class ThreadGroup {
 
   const int world_size_;
   const std::chrono::duration<double> timeout_;
-  const int spins_;  // looks at a mailbox before it sleeps; 0 when ranks share processors
+  const bool patient_;  // whether each rank has a processor: then it looks for a while, then sleeps
   std::vector<Mailbox> mailboxes_;
   std::vector<Bell> bells_;
   std::vector<std::atomic<bool>> ended_;

@@ -13,8 +13,8 @@ using RankProgram = std::function<void(Transport&)>;
 
 // Runs `program` on `world_size` threads. A rank that throws makes every other rank stop with
 // Aborted. Messages go to standard error: first the failing rank's own, then one line per rank that
-// was waiting, with the collective and whom it waited for. Returns 0, or 1 when a rank failed.
-// `timeout` in seconds is the longest that a rank waits for another.
+// was waiting, with the collective and whom it waited for; an empty message is not printed. Returns
+// 0, or 1 when a rank failed. `timeout` in seconds is the longest that a rank waits for another.
 int run_on_threads(int world_size, double timeout, const RankProgram& program);
 
 // Whether this process was started by mpirun, mpiexec or srun as one of several (or one).

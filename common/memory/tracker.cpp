@@ -38,11 +38,18 @@ Allocation MemoryTracker::allocate(Allocation allocation) {
       alive += fmt::format("{}{} {}", alive.empty() ? "" : ", ", to_string(static_cast<Memory>(c)),
                            format_bytes(live_[c]));
     }
-    throw OutOfMemory(fmt::format(
+    std::int64_t beside_states = live_total_;
+    for (const Memory state : {Memory::parameters, Memory::gradients, Memory::optimizer_states}) {
+      beside_states -= live(state);
+      if (allocation.category == state) beside_states -= allocation.bytes;
+    }
+    beside_states += allocation.bytes;
+    const std::string message = fmt::format(
         "out of memory: \"{}\" ({}) needs {}, but of the budget of {} only {} are free; alive: {}",
         allocation.name, to_string(allocation.category), format_bytes(allocation.bytes),
         format_bytes(budget_), format_bytes(budget_ - live_total_),
-        alive.empty() ? "nothing" : alive));
+        alive.empty() ? "nothing" : alive);
+    throw OutOfMemory(message, beside_states);
   }
   const int c = static_cast<int>(allocation.category);
   allocation.id = next_id_++;

@@ -53,7 +53,10 @@ struct Place {
 
 // Thrown when an allocation does not fit into the rank's budget.
 struct OutOfMemory : std::runtime_error {
-  using std::runtime_error::runtime_error;
+  // `beside_states`: the bytes that were alive or asked for, model states not counted.
+  explicit OutOfMemory(const std::string& what, std::int64_t beside = 0)
+      : std::runtime_error(what), beside_states(beside) {}
+  std::int64_t beside_states;
 };
 
 // One rank, one thread, one tracker: no locks. All numbers are bytes.

@@ -9,11 +9,11 @@ namespace zero {
 // GPT-2's shape: pre-LN, learned positions, causal attention, tanh GELU; the head is not tied to
 // the embedding. channels must be a multiple of heads.
 struct ModelConfig {
-  int layers = 4;     // L
-  int heads = 4;      // H
-  int channels = 64;  // C
-  int context = 32;   // T, the longest sequence
-  int vocab = 256;    // V
+  int layers = 4;      // L
+  int heads = 4;       // H
+  int channels = 128;  // C
+  int context = 16;    // T, the longest sequence
+  int vocab = 256;     // V
 };
 
 // B sequences of T tokens, and what follows each token.

@@ -24,8 +24,9 @@ ClosedFormBytes evaluate(const ClosedForm& form, std::int64_t num_parameters, in
   return bytes;
 }
 
-std::string which_stage_fits(std::int64_t budget, std::int64_t num_parameters, int world_size,
-                             Dtype dtype, int optimizer_bytes_per_parameter) {
+std::string which_stage_fits(std::int64_t budget, std::int64_t beside_states,
+                             std::int64_t num_parameters, int world_size, Dtype dtype,
+                             int optimizer_bytes_per_parameter) {
   constexpr auto kWhole = Kept::whole;
   constexpr auto kShard = Kept::shard;
   constexpr std::array<ClosedForm, 4> kForms = {{{kWhole, kWhole, kWhole, 2},
@@ -42,13 +43,15 @@ std::string which_stage_fits(std::int64_t budget, std::int64_t num_parameters, i
             .model_states;
     needs += fmt::format("{}stage {} ({}) {}", stage ? ", " : "", stage, kSharded[stage],
                          format_bytes(bytes));
-    if (fits < 0 && bytes < budget) fits = stage;
+    if (fits < 0 && bytes + beside_states <= budget) fits = stage;
   }
-  const std::string advice =
-      fits < 0 ? "none fits: use more ranks, a smaller model or a larger budget"
-               : fmt::format("the first that leaves room for activations and temporaries: stage {}",
-                             fits);
-  return fmt::format("model states on {} ranks: {}; {}", world_size, needs, advice);
+  const std::string verdict =
+      fits < 0 ? "none fits: use more ranks, a smaller batch or model, or a larger budget"
+               : fmt::format("the first that fits: stage {}", fits);
+  return fmt::format(
+      "model states on {} ranks would be {}; beside the {} used or asked for until "
+      "now for everything else, {}",
+      world_size, needs, format_bytes(beside_states), verdict);
 }
 
 }  // namespace zero

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <optional>
 #include <stdexcept>
+#include <string_view>
 
 #include "common/comm/world.h"
 #include "common/memory/bytes.h"
@@ -18,8 +19,8 @@
 namespace zero {
 namespace {
 
-constexpr int kUnusable =
-    2;  // exit status: a command line, an input or a device that cannot be used
+// Exit status: a command line, an input or a device that cannot be used.
+constexpr int kUnusable = 2;
 
 void check_long_enough(const Options& options, const Dataset& dataset) {
   if (dataset.size() < 2)
@@ -53,8 +54,8 @@ void run_rank(const Options& options, const Model& model, const Dataset& dataset
               const ClosedForm& form, Transport& transport, void (*train)(Rank&)) {
   const auto too_small = [&](const std::string& where, const OutOfMemory& error) {
     return OutOfMemory(where + ": " + error.what() + "; " +
-                       which_stage_fits(options.memory_budget, model.num_parameters(),
-                                        options.ranks, options.dtype,
+                       which_stage_fits(options.memory_budget, error.beside_states,
+                                        model.num_parameters(), options.ranks, options.dtype,
                                         options.optimizer_bytes_per_parameter()));
   };
   std::optional<Rank> rank;
@@ -75,7 +76,11 @@ void run_rank(const Options& options, const Model& model, const Dataset& dataset
   try {
     train(*rank);
   } catch (const Aborted& error) {
-    throw Aborted(located(error) + ": " + error.what());
+    // Errors of the communication name their rank already.
+    std::string_view what = error.what();
+    const std::string name = fmt::format("rank {}: ", transport.rank());
+    if (what.starts_with(name)) what.remove_prefix(name.size());
+    throw Aborted(fmt::format("{}: {}", located(error), what));
   } catch (const OutOfMemory& error) {
     throw too_small(located(error), error);
   } catch (const std::exception& error) {
@@ -104,8 +109,12 @@ int launch(int argc, char** argv, void (*train)(Rank&), const ClosedForm& form) 
       try {
         run_rank(options, model, dataset, form, transport, train);
       } catch (const OutOfMemory&) {
-        too_small = true;
-        throw;
+        // The ranks are alike: what one says all would say, and those that wait for it need not.
+        if (!too_small.exchange(true)) throw;
+        throw Aborted("");
+      } catch (const Aborted&) {
+        if (!too_small) throw;
+        throw Aborted("");
       }
     };
     const int status = mpi ? run_on_mpi(options.timeout, program)

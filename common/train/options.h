@@ -20,7 +20,7 @@ struct Options {
   ModelConfig model;
   int batch = 120;  // sequences per iteration, over all ranks
   int iterations = 20;
-  double learning_rate = 3e-3;
+  double learning_rate = 1e-3;
   int warmup = 5;             // iterations of linear warm-up
   double clip = 1.0;          // global norm; 0: no clipping
   double weight_decay = 0.1;  // of matrices

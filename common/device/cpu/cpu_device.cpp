@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 #include <sys/mman.h>
 
+#include <algorithm>
 #include <cstdlib>
-#include <cstring>
 
 #include "common/device/cpu/check.h"
 #include "common/device/cpu/gemm.h"
@@ -77,12 +77,12 @@ void CpuDevice::fill(std::byte* data, std::int64_t bytes, std::uint16_t pattern)
 
 void CpuDevice::download(View from, std::span<std::byte> to) {
   check_shape("download", from.bytes().size() == to.size(), "sizes in bytes differ");
-  std::memcpy(to.data(), from.data(), to.size());
+  std::copy_n(from.data(), to.size(), to.data());
 }
 
 void CpuDevice::upload(std::span<const std::byte> from, View to) {
   check_shape("upload", from.size() == to.bytes().size(), "sizes in bytes differ");
-  std::memcpy(to.data(), from.data(), from.size());
+  std::copy_n(from.data(), from.size(), to.data());
 }
 
 float* CpuDevice::workspace(std::int64_t size) {

@@ -172,7 +172,7 @@ configure() {
 build() {
   local preset=$1 folder=$2 tests=$3
   shift 3
-  [ ! -e "$root/$folder" ] || [ -w "$root/$folder/." ] ||
+  [ ! -e "$root/$folder/CMakeFiles" ] || [ -w "$root/$folder/CMakeFiles" ] ||
     fail "$folder/ belongs to another user (was it built with sudo?): remove it, then try again."
   configure "$preset" "-DZERO_TESTS=$tests" || {
     tail -n 40 "$log" >&2

@@ -1,15 +1,14 @@
 // What PyTorch printed: tests/reference/golden, as its script writes it.
 #pragma once
 
-#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <nlohmann/json.hpp>
-#include <source_location>
 #include <string>
 #include <vector>
 
 #include "common/model/config.h"
+#include "tests/support/stage.h"
 
 namespace zero {
 
@@ -27,18 +26,12 @@ struct Golden {
   std::vector<float> gradients;        // of the first iteration, as the flat vector
 };
 
-// The files lie beside this header, wherever the sources are.
-inline std::filesystem::path golden_directory(
-    const std::source_location here = std::source_location::current()) {
-  return std::filesystem::path(here.file_name()).parent_path() / "reference" / "golden";
-}
-
 inline Golden read_golden(const std::string& name) {
-  const std::filesystem::path base = golden_directory() / name;
-  std::ifstream text(base.string() + ".json");
+  const std::string base = source_path("tests/reference/golden/" + name);
+  std::ifstream text(base + ".json");
   const nlohmann::json json = nlohmann::json::parse(text);
   const nlohmann::json& c = json.at("config");
-  Golden golden{.data = base.string() + ".tokens.bin",
+  Golden golden{.data = base + ".tokens.bin",
                 .model = {.layers = c.at("layers"),
                           .heads = c.at("heads"),
                           .channels = c.at("channels"),
@@ -56,7 +49,7 @@ inline Golden read_golden(const std::string& name) {
                 .gradient_norms = json.at("gradient_norms"),
                 .gradients = {}};
 
-  std::ifstream file(base.string() + ".gradients.f32", std::ios::binary);
+  std::ifstream file(base + ".gradients.f32", std::ios::binary);
   const std::string bytes((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
   golden.gradients.resize(bytes.size() / sizeof(float));
   bytes.copy(reinterpret_cast<char*>(golden.gradients.data()),

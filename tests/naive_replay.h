@@ -20,8 +20,8 @@ struct Cell {
   double value = std::numeric_limits<double>::quiet_NaN();
 };
 
-// Replays a run to its end. `local_gradient(rank)` is the value that a rank's write of a local
-// gradient puts everywhere; "initial" values are taken from the trace. Throws std::logic_error
+// Replays a run to its end. A rank's local gradient is 2^rank everywhere; of other writes the value
+// is not known, and not checked. Throws std::logic_error
 // where a traced value differs from what the rules say, or a message is never sent.
 class NaiveReplay {
  public:
@@ -41,6 +41,11 @@ class NaiveReplay {
         throw std::logic_error(where(r) + ": a message that nobody sent");
       }
     }
+  }
+
+  // What a buffer held when it was freed.
+  const std::vector<Cell>& last(std::size_t rank, const std::string& name) const {
+    return last_.at({rank, name});
   }
 
   std::int64_t values_checked = 0;
@@ -102,9 +107,12 @@ class NaiveReplay {
     const int rank = run_.ranks[r].header.rank;
     if (const auto* allocate = std::get_if<event::Allocate>(&what)) {
       buffers_[{r, allocate->buffer}] = Cells(static_cast<std::size_t>(allocate->size));
+      names_[{r, allocate->buffer}] = allocate->name;
     } else if (const auto* free = std::get_if<event::Free>(&what)) {
-      if (buffers_.erase({r, free->buffer}) == 0)
-        throw std::logic_error(where(r) + ": freed twice");
+      const auto found = buffers_.find({r, free->buffer});
+      if (found == buffers_.end()) throw std::logic_error(where(r) + ": freed twice");
+      last_[{r, names_.at(found->first)}] = std::move(found->second);
+      buffers_.erase(found);
     } else if (const auto* write = std::get_if<event::Write>(&what)) {
       Cell cell{std::uint64_t{1} << rank, std::numeric_limits<double>::quiet_NaN()};
       if (write->what == "local gradient") cell.value = std::ldexp(1.0, rank);
@@ -136,6 +144,8 @@ class NaiveReplay {
   const RunTrace& run_;
   std::vector<std::size_t> next_;
   std::map<std::pair<std::size_t, std::int64_t>, Cells> buffers_;
+  std::map<std::pair<std::size_t, std::int64_t>, std::string> names_;
+  std::map<std::pair<std::size_t, std::string>, Cells> last_;
   std::map<Key, std::deque<Cells>> mail_;
 };
 

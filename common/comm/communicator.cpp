@@ -150,7 +150,7 @@ Hop Communicator::hop(int step, int steps, std::int64_t chunk, int source, int d
 void Communicator::copy_own(View from, View to) {
   if (from.data() == to.data()) return;
   device_.copy(from, to);
-  device_.wrote(to, Written::copied);
+  trace_.moved(hop(1, 1, 0, rank(), rank(), Effect::copy, to.range()), from, to);
 }
 
 bool Communicator::begin(std::string_view name, Range range, int owner, std::int64_t shard_size) {

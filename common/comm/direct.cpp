@@ -47,8 +47,11 @@ class DirectCommunicator : public Communicator {
               int steps);
   void broadcast_piece(View send, View receive, const Piece& piece, int first_step, int steps);
 
+  // Rank `from`'s values for chunk i of the piece, on their way to the owner's sum.
+  Hop contribution(int from, const Piece& piece, std::int64_t i, int first_step, int steps) const;
+
   // The owner's messages are numbered in rank order, itself left out.
-  int turn(int rank, int owner) const { return rank < owner ? rank : rank - 1; }
+  int turn(int rank, int owner) const { return std::max(0, rank < owner ? rank : rank - 1); }
   Range chunk(Range range, std::int64_t i) const { return chunk_of(range, i * chunk_, chunk_); }
   std::int64_t chunks(Range range) const { return (range.size() + chunk_ - 1) / chunk_; }
 
@@ -64,38 +67,37 @@ void DirectCommunicator::reduce_piece(View send, View receive, const Piece& piec
     if (rank() == piece.owner) {
       add_up(send[part], receive[part], piece, i, first_step, steps);
     } else {
-      const Hop out = hop(first_step + turn(rank(), piece.owner), steps, i, rank(), piece.owner,
-                          Effect::add, part);
+      const Hop out = contribution(rank(), piece, i, first_step, steps);
       trace_.sent(out, send[part]);
       transport_.send(out, send[part]);
     }
   }
 }
 
-// What the trace tells: after a message `into` holds what arrived and what the sum held before. The
-// owner's own values are `own` in the message next to which they enter the sum: the one from
-// owner - 1, or for owner 0 the first. With the last message the average lands in its place.
 void DirectCommunicator::add_up(View own, View average, const Piece& piece, std::int64_t i,
                                 int first_step, int steps) {
   const int K = world_size();
   const View sum = sum_.view().first(own.size());
   const View incoming = incoming_.view().first(own.size());
-  if (piece.owner == 0) device_.copy(own, sum);
   for (int from = 0; from < K; ++from) {
-    if (from == piece.owner) continue;
-    const int message = turn(from, piece.owner);
-    const bool last = message == K - 2;
-    const bool own_enters = from == piece.owner - 1 || (piece.owner == 0 && message == 0);
-    const Effect effect = message == 0 && !own_enters ? Effect::copy : Effect::add;
-    const Hop in = hop(first_step + message, steps, i, from, piece.owner, effect, average.range());
-
-    transport_.receive(in, incoming);
-    if (from == 0) device_.copy(incoming, sum);
-    else device_.accumulate(sum, incoming);
-    if (from == piece.owner - 1) device_.accumulate(sum, own);
-    if (last) device_.divide(average, sum, static_cast<float>(K));
-    trace_.received(in, last ? average : sum, own_enters ? own : View());
+    const Hop in = contribution(from, piece, i, first_step, steps);
+    if (from != piece.owner) transport_.receive(in, incoming);
+    const View x = from == piece.owner ? own : incoming;
+    if (from == 0) device_.copy(x, sum);
+    else device_.accumulate(sum, x);
+    if (from == piece.owner) trace_.moved(in, own, sum);
+    else trace_.received(in, sum, View());
   }
+  device_.divide(average, sum, static_cast<float>(K));
+  Hop landing = contribution(piece.owner, piece, i, first_step, steps);
+  landing.effect = Effect::copy;
+  trace_.moved(landing, sum, average, K);
+}
+
+Hop DirectCommunicator::contribution(int from, const Piece& piece, std::int64_t i, int first_step,
+                                     int steps) const {
+  return hop(first_step + turn(from, piece.owner), steps, i, from, piece.owner,
+             from == 0 ? Effect::copy : Effect::add, chunk(piece.range, i));
 }
 
 void DirectCommunicator::broadcast_piece(View send, View receive, const Piece& piece,

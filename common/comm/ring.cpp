@@ -157,8 +157,9 @@ void RingCommunicator::move(const Round& round, View from, View into) {
 }
 
 void RingCommunicator::add(const Hop& hop, View into, View arrived, View own, bool last) {
-  device_.add(into, arrived, own, last ? static_cast<float>(world_size()) : 1.0f);
-  trace_.received(hop, into, own);
+  const int divisor = last ? world_size() : 1;
+  device_.add(into, arrived, own, static_cast<float>(divisor));
+  trace_.received(hop, into, own, divisor);
 }
 
 }  // namespace

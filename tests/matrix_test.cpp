@@ -75,6 +75,7 @@ void check_every_number_of_ranks(const std::string& dtype, const std::string& co
     Work work = shape_for(ranks);
     work.dtype = dtype;
     work.collectives = collectives;
+    work.more = {"--loss-scale", "4096"};  // so that no iteration is skipped
     DYNAMIC_SECTION(ranks << " ranks") { check_stages_agree(work); }
   }
 }
@@ -199,8 +200,8 @@ TEST_CASE("communication scratch does not grow with the model, the ranks or the 
       work.layers = 4;
       work.ranks = 5;
       work.iterations = 3;
-      for (const json& rank : run_stage("zero3", work).at("ranks"))
-        CHECK(peak(rank, "communication") == scratch);
+      const json larger = run_stage("zero3", work);
+      for (const json& rank : larger.at("ranks")) CHECK(peak(rank, "communication") == scratch);
     }
   }
 }

@@ -168,3 +168,13 @@ TEST_CASE("which collectives agree is found by running them, for 2, 3 and 4 rank
   CHECK(row(2) == std::vector<bool>{true, false, false});
   CHECK(contains(outcome.out, " from iteration 2 "));
 }
+
+TEST_CASE("under mpirun compare says how to do it instead, and runs nothing") {
+  const Pretended programs;
+  setenv("OMPI_COMM_WORLD_SIZE", "2", 1);
+  const Outcome outcome = programs.run({});
+  unsetenv("OMPI_COMM_WORLD_SIZE");
+  CHECK(outcome.status == 2);
+  CHECK(contains(outcome.err, "use compare --launcher \"mpirun -n 4\"\n"));
+  CHECK(programs.arguments("ddp").empty());
+}

@@ -162,9 +162,8 @@ ParsedCompare parse_compare_options(int argc, const char* const* argv) {
   app.add_option("--launcher", launcher,
                  "put before each stage: \"mpirun -n 4\"; without it --ranks are threads");
   app.add_flag("--collectives-agree", o.collectives_agree,
-               "instead: which of ring, direct, library agree bit for bit, for 2, 3 and 4 ranks");
-  app.add_flag("--batch-sweep", o.batch_sweep,
-               "instead: the memory of each stage as the batch grows");
+               "instead: which of ring, direct, library give the same bits on 2 to 4 ranks");
+  app.add_flag("--batch-sweep", o.batch_sweep, "instead: each stage's memory as the batch grows");
   app.add_option("--traces", o.traces, "folder for the traces, one folder per stage");
   app.add_option("--json", o.json, "file for the comparison and all that the stages measured");
   app.add_option("--programs", o.programs, "folder of the stage programs; default: beside compare");

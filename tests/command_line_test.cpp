@@ -22,9 +22,8 @@ Finished run_with(const std::string& stage, const Words& options) {
 
 // A small run that works, to which one thing is added.
 Words small(const Words& more = {}) {
-  Words words = {
-      "--ranks", "3",       "--layers", "1",       "--channels",   "8", "--context", "5", "--batch",
-      "3",       "--heads", "2",        "--quiet", "--iterations", "1"};
+  Words words = {"--dtype",   "bf16", "--ranks", "3", "--layers", "1", "--channels", "8",
+                 "--context", "5",    "--batch", "3", "--heads",  "2", "--quiet"};
   const bool given = std::find(more.begin(), more.end(), "--iterations") != more.end();
   if (!given) words.insert(words.end(), {"--iterations", "1"});
   words.insert(words.end(), more.begin(), more.end());
@@ -119,7 +118,8 @@ TEST_CASE("numbers that do not fit together are refused, and the nearest that do
 
 TEST_CASE("the number of ranks and the batch that a message names do work") {
   check_refused({"--batch", "14", "--ranks", "3"}, "use --batch 15 or --ranks 2");
-  CHECK(run_with("zero2", small({"--batch", "15"})).status == 0);
+  CHECK(run_with("zero2", {"--batch", "15", "--ranks", "3", "--layers", "1", "--iterations", "1"})
+            .status == 0);
   for (const std::string ranks : {"1", "2", "3", "4", "5", "6", "8"}) {
     // The default batch suits them all.
     const Finished finished =
@@ -151,8 +151,10 @@ TEST_CASE("a text that is missing, empty, a folder or too short is refused") {
   std::string content(1024 + 12, '\0');
   const std::array<std::int32_t, 3> header = {20240520, 1, 6};
   std::memcpy(content.data(), header.data(), sizeof(header));
-  content[1024 + 8] = 77;
-  refused("vocab.bin", content, "is outside --vocab 256; raise --vocab");
+  content[1024 + 9] = 1;  // token 256
+  write_whole_file(folder / "vocab.bin", content);
+  check_refused(small({"--data", folder / "vocab.bin", "--vocab", "256"}),
+                "token 256 at 4 is outside --vocab 256; raise --vocab");
 }
 
 TEST_CASE("outputs that cannot be written are refused before anything runs") {

@@ -16,6 +16,7 @@ void check(Work work, int loss_scale = 65536) {
     Work dumping = work;
     dumping.more.insert(dumping.more.end(), {"--dump-state", folder.path(), "--loss-scale",
                                              std::to_string(loss_scale)});
+    dumping.more.insert(dumping.more.end(), kTruthOptions.begin(), kTruthOptions.end());
     const nlohmann::json result = run_stage(stage, dumping);
     CHECK(check_against_truth(result, work, loss_scale, folder.path()) == Problems{});
   }

@@ -42,6 +42,7 @@ std::string problem(const std::string& program, const std::string& stage, const 
   command[0] = program;
   command.insert(command.end(), {"--json", folder / "json", "--dump-state", folder / "state",
                                  "--loss-scale", std::to_string(chosen.loss_scale)});
+  command.insert(command.end(), kTruthOptions.begin(), kTruthOptions.end());
   const Finished finished = run(command, {.seconds = 30, .directory = {}, .environment = {}});
   if (finished.timed_out) return "it did not end";
   if (finished.status != 0) {

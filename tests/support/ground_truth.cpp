@@ -59,7 +59,7 @@ float decode(Dtype dtype, std::uint32_t bits) {
 
 using Vector = std::vector<float>;
 
-// What the programs do by default.
+// As kTruthOptions say.
 constexpr double kLearningRate = 3e-3, kClip = 1.0, kDecay = 0.1;
 constexpr int kWarmup = 5;
 

@@ -11,10 +11,13 @@
 
 namespace zero {
 
-// Follows a run that was made with `work`, --loss-scale `loss_scale` and --dump-state `folder`, and
-// returns what it finds wrong, one sentence each. Clip, decay, rate and warm-up are the defaults;
-// an
-// --overflow-at is followed.
+// How the truth trains: a run that is compared with it is made with these options, --loss-scale and
+// --dump-state.
+inline const std::vector<std::string> kTruthOptions = {
+    "--learning-rate", "0.003", "--warmup", "5", "--clip", "1", "--weight-decay", "0.1"};
+
+// Follows a run that was made with `work`, `loss_scale` and `folder`, and returns what it finds
+// wrong, one sentence each. An --overflow-at is followed.
 //
 // `result` is what the run wrote with --json. Its norms must be close to the truth's, and then
 // decide to the last bit: squares may be added in any order.

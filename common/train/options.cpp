@@ -196,7 +196,9 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   auto* vocab = app.add_option("--vocab", o.model.vocab,
                                "V: 256 for text (bytes), 50257 for .bin files unless given")
                     ->group("The model");
-  app.add_option("--seed", o.seed, "of the initial weights")->group("The model");
+  app.add_option("--seed", o.seed, "of the initial weights, not negative")
+      ->check(CLI::NonNegativeNumber)  // the parser takes -1 for the largest number
+      ->group("The model");
 
   app.add_option("--data", o.data,
                  "a text file (one token a byte) or llm.c's .bin; default: the text shipped here")
@@ -249,6 +251,10 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
     parsed.stop = true;
     app.exit(success);
     return parsed;
+  } catch (const CLI::ConversionError& error) {
+    const std::string what = error.what();  // "Could not convert: --ranks = 3x"
+    throw bad(fmt::format("{}: no number that this option takes; see {} --help",
+                          what.substr(what.find("--")), o.program));
   } catch (const CLI::ParseError& error) {
     throw bad(fmt::format("{}; see {} --help", error.what(), o.program));
   }

@@ -11,9 +11,13 @@
 namespace zero {
 
 std::string with_commas(std::int64_t number) {
-  std::string text = std::to_string(number < 0 ? -number : number);
-  for (int at = static_cast<int>(text.size()) - 3; at > 0; at -= 3) text.insert(at, ",");
-  return number < 0 ? "-" + text : text;
+  const std::string digits = std::to_string(number < 0 ? -number : number);
+  std::string text = number < 0 ? "-" : "";
+  for (std::size_t i = 0; i < digits.size(); ++i) {
+    if (i > 0 && (digits.size() - i) % 3 == 0) text += ',';
+    text += digits[i];
+  }
+  return text;
 }
 
 std::string format_bytes(std::int64_t bytes) {

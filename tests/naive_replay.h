@@ -20,12 +20,13 @@ struct Cell {
   double value = std::numeric_limits<double>::quiet_NaN();
 };
 
-// Replays a run to its end. A rank's local gradient is 2^rank everywhere; of other writes the value
-// is not known, and not checked. Throws std::logic_error
+// Replays a run to its end. With `powers` a rank's local gradient is 2^rank everywhere; of other
+// writes the value is not known, and not checked. Throws std::logic_error
 // where a traced value differs from what the rules say, or a message is never sent.
 class NaiveReplay {
  public:
-  explicit NaiveReplay(const RunTrace& run) : run_(run), next_(run.ranks.size()) {
+  explicit NaiveReplay(const RunTrace& run, bool powers = true)
+      : run_(run), powers_(powers), next_(run.ranks.size()) {
     bool progress = true;
     while (progress) {
       progress = false;
@@ -41,9 +42,10 @@ class NaiveReplay {
         throw std::logic_error(where(r) + ": a message that nobody sent");
       }
     }
+    for (const auto& [key, cells] : buffers_) last_[{key.first, names_.at(key)}] = cells;
   }
 
-  // What a buffer held when it was freed.
+  // What a buffer held when it was freed, or at the end of the trace.
   const std::vector<Cell>& last(std::size_t rank, const std::string& name) const {
     return last_.at({rank, name});
   }
@@ -115,7 +117,7 @@ class NaiveReplay {
       buffers_.erase(found);
     } else if (const auto* write = std::get_if<event::Write>(&what)) {
       Cell cell{std::uint64_t{1} << rank, std::numeric_limits<double>::quiet_NaN()};
-      if (write->what == "local gradient") cell.value = std::ldexp(1.0, rank);
+      if (powers_ && write->what == "local gradient") cell.value = std::ldexp(1.0, rank);
       put(r, write->place, Cells(static_cast<std::size_t>(write->size), cell), write->values);
     } else if (const auto* send = std::get_if<event::Send>(&what)) {
       Cells message = take(r, send->from, send->hop.range.size());
@@ -142,6 +144,7 @@ class NaiveReplay {
   }
 
   const RunTrace& run_;
+  bool powers_;
   std::vector<std::size_t> next_;
   std::map<std::pair<std::size_t, std::int64_t>, Cells> buffers_;
   std::map<std::pair<std::size_t, std::int64_t>, std::string> names_;

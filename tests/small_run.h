@@ -1,15 +1,10 @@
 // A small run for tests of traces: K ranks that do a bit of everything, in one thread.
 #pragma once
 
-#include <unistd.h>
-
 #include <deque>
-#include <filesystem>
-#include <fstream>
 #include <limits>
 #include <map>
 #include <memory>
-#include <sstream>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -18,41 +13,9 @@
 #include "common/memory/tracker.h"
 #include "common/trace/trace.h"
 #include "tests/plain_heap.h"
+#include "tests/support/files.h"
 
 namespace zero {
-
-// A folder of its own for one test, removed afterwards.
-class Folder {
- public:
-  Folder() {
-    static int count = 0;
-    path_ = (std::filesystem::temp_directory_path() /
-             ("zero_steps_" + std::to_string(getpid()) + "_" + std::to_string(++count)))
-                .string();
-    std::filesystem::create_directories(path_);
-  }
-  ~Folder() { std::filesystem::remove_all(path_); }
-  Folder(const Folder&) = delete;
-  Folder& operator=(const Folder&) = delete;
-  const std::string& path() const { return path_; }
-  std::string file(const std::string& name) const { return path_ + "/" + name; }
-
- private:
-  std::string path_;
-};
-
-inline std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
-
-// Always a new file: some file systems wait for the disk when a file is emptied and written again.
-inline void write_text(const std::string& path, const std::string& text) {
-  std::filesystem::remove(path);
-  std::ofstream(path, std::ios::binary) << text;
-}
 
 // Gradients are 2^rank in fp32, so that a sum is the set of ranks in it. Per iteration: forward
 // with nested operators and activations; backward; a ring reduce_scatter; a direct reduce of the

@@ -60,7 +60,7 @@ void run_collectives(const std::string& directory, Algorithm algorithm, int K, s
 TEST_CASE("replayed, the collectives' traces give every value and every set of contributors") {
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::direct}) {
     for (const int K : {1, 2, 3, 4, 5, 8}) {
-      const Folder folder;
+      const TemporaryFolder folder;
       const std::int64_t N = 6 * K + 1;  // shards of 7: two chunks, the second smaller
       run_collectives(folder.path(), algorithm, K, N);
       const RunTrace run = read_run(folder.path());

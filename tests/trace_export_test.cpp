@@ -88,7 +88,7 @@ bool inside_a_slice(const std::vector<Slice>& slices, std::int64_t at, const std
   });
 }
 
-RunTrace run_of(const Folder& folder, int world_size) {
+RunTrace run_of(const TemporaryFolder& folder, int world_size) {
   SmallRun::Options options;
   options.world_size = world_size;
   SmallRun(folder.path(), options);
@@ -102,7 +102,7 @@ void set_clock(RankTrace& trace, std::int64_t by) {
 
 TEST_CASE("slices nest on every track, and none is lost") {
   for (const int K : {2, 3, 5}) {
-    const Folder folder;
+    const TemporaryFolder folder;
     const json trace = chrome(run_of(folder, K));
     const auto tracks = slices_of(trace);
     CHECK(tracks.size() == static_cast<std::size_t>(3 * K));
@@ -131,7 +131,7 @@ TEST_CASE("the check for nesting sees what does not nest") {
 }
 
 TEST_CASE("an iteration holds its steps, and nested operators lie inside each other") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const auto tracks = slices_of(chrome(run_of(folder, 3)));
   for (const auto& [track, slices] : tracks) {
     for (const Slice& slice : slices) {
@@ -151,7 +151,7 @@ TEST_CASE("an iteration holds its steps, and nested operators lie inside each ot
 
 TEST_CASE("every message is an arrow from a send's slice to a receive's, never back in time") {
   for (const int K : {2, 3, 5}) {
-    const Folder folder;
+    const TemporaryFolder folder;
     RunTrace run = run_of(folder, K);
     // Clocks that are far apart, so that unshifted arrows would point back.
     for (int r = 0; r < K; ++r) set_clock(run.ranks[static_cast<std::size_t>(r)], 1'000'000 * r);
@@ -173,7 +173,7 @@ TEST_CASE("every message is an arrow from a send's slice to a receive's, never b
 }
 
 TEST_CASE("ranks are shifted by the least that lets no message arrive before it was sent") {
-  const Folder folder;
+  const TemporaryFolder folder;
   RunTrace run = run_of(folder, 3);
   const Matched matched = match_messages(run);
   for (const std::int64_t late : {0, 5'000'000, -5'000'000}) {
@@ -220,7 +220,7 @@ TEST_CASE("clocks that no shift makes consistent are said to be so, and arrows s
 }
 
 TEST_CASE("a counter per category follows every allocation and release") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunTrace run = run_of(folder, 3);
   std::map<std::pair<int, std::string>, std::vector<std::int64_t>> counters;
   const json exported = chrome(run);
@@ -252,7 +252,7 @@ TEST_CASE("a counter per category follows every allocation and release") {
 }
 
 TEST_CASE("ranks and tracks are named and in order") {
-  const Folder folder;
+  const TemporaryFolder folder;
   std::map<Track, std::string> names;
   const json exported = chrome(run_of(folder, 3));
   for (const json& event : exported["traceEvents"]) {
@@ -268,7 +268,7 @@ TEST_CASE("ranks and tracks are named and in order") {
 }
 
 TEST_CASE("traces that end anywhere give a Chrome trace whose slices still nest") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const RunTrace whole = run_of(folder, 3);
   for (std::size_t size = 0; size < whole.ranks[1].events.size(); ++size) {
     RunTrace run = whole;

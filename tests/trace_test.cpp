@@ -1,16 +1,13 @@
 // The writer against FORMAT.md, and the reader against whole, cut-off, altered and hostile traces.
 #include "common/trace/trace.h"
 
-#include <chrono>
 #include <cmath>
-#include <fstream>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <set>
-#include <source_location>
 #include <sstream>
 #include <string>
-#include <thread>
 
 #include "catch.h"
 #include "common/trace/match.h"
@@ -18,12 +15,19 @@
 #include "common/trace/reader.h"
 #include "tests/naive_replay.h"
 #include "tests/small_run.h"
+#include "tests/support/stage.h"
 
 namespace zero {
 namespace {
 
 using nlohmann::json;
 using Keys = std::set<std::string>;
+
+// Always a new file: some file systems wait for the disk when a file is emptied and written again.
+void write_text(const std::string& path, const std::string& text) {
+  std::filesystem::remove(path);
+  write_whole_file(path, text);
+}
 
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
@@ -38,13 +42,7 @@ Keys keys_of(const json& object) {
   return keys;
 }
 
-std::string format_page() {
-  const std::filesystem::path here(std::source_location::current().file_name());
-  const std::string page =
-      read_text((here.parent_path().parent_path() / "common/trace/FORMAT.md").string());
-  REQUIRE_FALSE(page.empty());
-  return page;
-}
+std::string format_page() { return read_whole_file(source_path("common/trace/FORMAT.md")); }
 
 // The tables of FORMAT.md: "### kind", then "| key | ... |" rows.
 std::map<std::string, Keys> documented_keys() {
@@ -96,14 +94,14 @@ std::vector<T> all_of_type(const RankTrace& trace) {
 TEST_CASE("every kind and key of FORMAT.md is written, and nothing else is") {
   const auto documented = documented_keys();
   for (const bool values : {true, false}) {
-    const Folder folder;
+    const TemporaryFolder folder;
     SmallRun::Options options;
     options.values = values;
     options.fails = 1;
     SmallRun(folder.path(), options);
     std::set<std::string> kinds;
     for (const char* name : {"rank0.jsonl", "rank1.jsonl", "rank2.jsonl"}) {
-      for (const std::string& line : lines_of(read_text(folder.file(name)))) {
+      for (const std::string& line : lines_of(read_whole_file(folder / name))) {
         const json event = json::parse(line);
         const std::string kind = event["e"];
         kinds.insert(kind);
@@ -141,7 +139,7 @@ TEST_CASE("the examples of FORMAT.md are read, one of each kind, with all keys")
 }
 
 TEST_CASE("what was told is what is read") {
-  const Folder folder;
+  const TemporaryFolder folder;
   SmallRun::Options options;
   options.fails = 1;
   SmallRun(folder.path(), options);
@@ -220,7 +218,7 @@ TEST_CASE("what was told is what is read") {
 }
 
 TEST_CASE("allocations and frees of a trace add up to the tracker's live and peak bytes") {
-  const Folder folder;
+  const TemporaryFolder folder;
   SmallRun(folder.path(), {});
   for (const RankTrace& trace : read_run(folder.path()).ranks) {
     std::map<std::int64_t, event::Allocate> alive;
@@ -254,7 +252,7 @@ TEST_CASE("allocations and frees of a trace add up to the tracker's live and pea
 
 TEST_CASE("the rules of FORMAT.md give every traced value: sums of 2^rank are sets of ranks") {
   for (const int K : {2, 3, 5}) {
-    const Folder folder;
+    const TemporaryFolder folder;
     SmallRun::Options options;
     options.world_size = K;
     SmallRun(folder.path(), options);
@@ -266,10 +264,10 @@ TEST_CASE("the rules of FORMAT.md give every traced value: sums of 2^rank are se
 }
 
 TEST_CASE("a trace in which one add became a copy, or one message is missing, is noticed") {
-  const Folder folder;
+  const TemporaryFolder folder;
   SmallRun(folder.path(), {});
-  const std::string path = folder.file("rank1.jsonl");
-  const std::string whole = read_text(path);
+  const std::string path = folder / "rank1.jsonl";
+  const std::string whole = read_whole_file(path);
   const std::size_t receive = whole.find("\"e\":\"receive\"");
   const std::size_t effect = whole.find("\"effect\":\"add\"", receive);
   std::string altered = whole;
@@ -286,7 +284,7 @@ TEST_CASE("a trace in which one add became a copy, or one message is missing, is
 
 TEST_CASE("sends and receives match one to one, also when their files are read in any order") {
   for (const int K : {2, 3, 5}) {
-    const Folder folder;
+    const TemporaryFolder folder;
     SmallRun::Options options;
     options.world_size = K;
     SmallRun(folder.path(), options);
@@ -307,7 +305,7 @@ TEST_CASE("sends and receives match one to one, also when their files are read i
 }
 
 TEST_CASE("the bytes of the sends are the bytes that were sent") {
-  const Folder folder;
+  const TemporaryFolder folder;
   const SmallRun small(folder.path(), {});
   std::map<std::pair<int, int>, std::int64_t> bytes;
   for (const RankTrace& trace : read_run(folder.path()).ranks) {
@@ -325,7 +323,7 @@ TEST_CASE("the bytes of the sends are the bytes that were sent") {
 }
 
 TEST_CASE("a trace that is limited to some iterations ends after them, and says why") {
-  const Folder folder;
+  const TemporaryFolder folder;
   SmallRun::Options options;
   options.iterations = 3;
   options.told = 2;
@@ -339,7 +337,7 @@ TEST_CASE("a trace that is limited to some iterations ends after them, and says 
 }
 
 TEST_CASE("values that are not finite are told as text, and at most four") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Place place;
   MemoryTracker tracker(place);
   Trace trace(place);
@@ -375,7 +373,7 @@ TEST_CASE("values that are not finite are told as text, and at most four") {
 }
 
 TEST_CASE("a device that stores nothing has no addresses and no values") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Place place;
   Trace trace(place);
   trace.open(folder.path(), {}, 0, true);
@@ -393,7 +391,7 @@ TEST_CASE("a device that stores nothing has no addresses and no values") {
 }
 
 TEST_CASE("names with quotes, control characters and broken UTF-8 are still JSON") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Place place;
   place.banner = "a \"b\" \\ \n \x01 \xff \xc3\xa9";
   Trace trace(place);
@@ -404,7 +402,7 @@ TEST_CASE("names with quotes, control characters and broken UTF-8 are still JSON
 }
 
 TEST_CASE("a rank that fails has all it did in its trace, and why it failed") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Place place;
   try {
     Trace trace(place);
@@ -419,11 +417,11 @@ TEST_CASE("a rank that fails has all it did in its trace, and why it failed") {
 }
 
 TEST_CASE("while a collective runs, its beginning is already in the file") {
-  const Folder folder;
+  const TemporaryFolder folder;
   Place place;
   Trace trace(place);
   trace.open(folder.path(), {}, 0, false);
-  TraceReader reader(folder.file("rank0.jsonl"));
+  TraceReader reader(folder / "rank0.jsonl");
   CHECK(reader.next());  // the step
   CHECK_FALSE(reader.next());
   trace.operator_begins("gelu_forward");
@@ -441,10 +439,10 @@ TEST_CASE("while a collective runs, its beginning is already in the file") {
 TEST_CASE("a trace that cannot be created is an error that names the file") {
   Place place;
   Trace trace(place);
-  const Folder folder;
-  write_text(folder.file("blocked"), "a file, not a folder");
+  const TemporaryFolder folder;
+  write_text(folder / "blocked", "a file, not a folder");
   try {
-    trace.open(folder.file("blocked"), {}, 0, false);
+    trace.open(folder / "blocked", {}, 0, false);
     FAIL("no error");
   } catch (const std::runtime_error& error) {
     CHECK(std::string(error.what()).find("blocked/rank0.jsonl") != std::string::npos);
@@ -457,14 +455,14 @@ TEST_CASE("a trace that cannot be created is an error that names the file") {
 
 TEST_CASE("a full disk ends the trace but not the run") {
   if (!std::filesystem::exists("/dev/full")) return;
-  const Folder folder;
+  const TemporaryFolder folder;
   Place place;
   MemoryTracker tracker(place);
   Trace trace(place);
   trace.open(folder.path(), {}, 0, false);
   CHECK(trace.recording());
   // The header of a second trace already fails.
-  std::filesystem::create_symlink("/dev/full", folder.file("rank1.jsonl"));
+  std::filesystem::create_symlink("/dev/full", folder / "rank1.jsonl");
   TraceHeader header;
   header.rank = 1;
   header.world_size = 2;
@@ -476,7 +474,7 @@ TEST_CASE("a full disk ends the trace but not the run") {
 }
 
 TEST_CASE("a smaller run into the same folder leaves no ranks of the larger one behind") {
-  const Folder folder;
+  const TemporaryFolder folder;
   SmallRun::Options options;
   options.world_size = 5;
   SmallRun(folder.path(), options);
@@ -484,19 +482,19 @@ TEST_CASE("a smaller run into the same folder leaves no ranks of the larger one 
   options.run = "small 2";
   SmallRun(folder.path(), options);
   CHECK(read_run(folder.path()).ranks.size() == 3);
-  CHECK_FALSE(std::filesystem::exists(folder.file("rank3.jsonl")));
+  CHECK_FALSE(std::filesystem::exists(folder / "rank3.jsonl"));
 }
 
 // ---- the reader ---------------------------------------------------------------------------------
 
 TEST_CASE("a trace cut off at any byte gives the events of its whole lines") {
-  const Folder folder;
+  const TemporaryFolder folder;
   SmallRun::Options options;
   options.iterations = 1;
   SmallRun(folder.path(), options);
-  const std::string whole = read_text(folder.file("rank1.jsonl"));
+  const std::string whole = read_whole_file(folder / "rank1.jsonl");
   const std::size_t header_size = whole.find('\n') + 1;
-  const std::string path = folder.file("cut.jsonl");
+  const std::string path = folder / "cut.jsonl";
   for (std::size_t size = 0; size < whole.size(); ++size) {
     write_text(path, whole.substr(0, size));
     if (size < header_size) {
@@ -515,12 +513,12 @@ TEST_CASE("a trace cut off at any byte gives the events of its whole lines") {
 }
 
 TEST_CASE("random damage to a trace gives an error with file and line, or events; never a crash") {
-  const Folder folder;
+  const TemporaryFolder folder;
   SmallRun::Options options;
   options.iterations = 1;
   SmallRun(folder.path(), options);
-  const std::string whole = read_text(folder.file("rank1.jsonl"));
-  const std::string path = folder.file("damaged.jsonl");
+  const std::string whole = read_whole_file(folder / "rank1.jsonl");
+  const std::string path = folder / "damaged.jsonl";
   std::mt19937 random(7);
   int errors = 0;
   for (int i = 0; i < 3000; ++i) {
@@ -553,10 +551,10 @@ TEST_CASE("random damage to a trace gives an error with file and line, or events
 }
 
 TEST_CASE("each fault in a line is named, with file and line") {
-  const Folder folder;
-  const std::string path = folder.file("x.jsonl");
+  const TemporaryFolder folder;
+  const std::string path = folder / "x.jsonl";
   SmallRun(folder.path(), {});
-  const std::string header = lines_of(read_text(folder.file("rank0.jsonl")))[0] + "\n";
+  const std::string header = lines_of(read_whole_file(folder / "rank0.jsonl"))[0] + "\n";
   const std::string hop =
       R"("collective":1,"name":"a","algorithm":"ring","step":1,"steps":2,"chunk":0,)";
 
@@ -578,7 +576,7 @@ TEST_CASE("each fault in a line is named, with file and line") {
   CHECK(error_of(path) == ":1: \"run\" is missing");
   write_text(path, std::string(100'000, '[') + "\n");
   CHECK(error_of(path) == ":1: too many objects inside each other");
-  CHECK(error_of(folder.file("nothing.jsonl")) == ": cannot be opened");
+  CHECK(error_of(folder / "nothing.jsonl") == ": cannot be opened");
 
   const std::vector<std::pair<std::string, std::string>> faults = {
       {"not json", "not JSON"},
@@ -626,10 +624,10 @@ TEST_CASE("each fault in a line is named, with file and line") {
 }
 
 TEST_CASE("unknown kinds of events are skipped with a note, unknown keys without") {
-  const Folder folder;
+  const TemporaryFolder folder;
   SmallRun(folder.path(), {});
-  const std::string header = lines_of(read_text(folder.file("rank0.jsonl")))[0] + "\n";
-  const std::string path = folder.file("x.jsonl");
+  const std::string header = lines_of(read_whole_file(folder / "rank0.jsonl"))[0] + "\n";
+  const std::string path = folder / "x.jsonl";
   write_text(path, header + R"({"e":"dance","t":1})" + "\n" +
                        R"({"e":"free","t":1,"buffer":4,"mood":"good"})" + "\n" +
                        R"({"e":"dance","t":2})" + "\n" +
@@ -645,17 +643,17 @@ TEST_CASE("unknown kinds of events are skipped with a note, unknown keys without
 }
 
 TEST_CASE("a run with missing ranks, files of another run or no files says so") {
-  const Folder folder;
+  const TemporaryFolder folder;
   CHECK_THROWS_AS(read_run(folder.path()), TraceError);
-  CHECK_THROWS_AS(read_run(folder.file("nowhere")), TraceError);
+  CHECK_THROWS_AS(read_run(folder / "nowhere"), TraceError);
   SmallRun::Options options;
   options.world_size = 5;
   SmallRun(folder.path(), options);
-  std::filesystem::remove(folder.file("rank3.jsonl"));
+  std::filesystem::remove(folder / "rank3.jsonl");
   options.run = "another";
-  const Folder other;
+  const TemporaryFolder other;
   SmallRun(other.path(), options);
-  std::filesystem::copy(other.file("rank4.jsonl"), folder.file("rank4.jsonl"),
+  std::filesystem::copy(other / "rank4.jsonl", folder / "rank4.jsonl",
                         std::filesystem::copy_options::overwrite_existing);
   const RunTrace run = read_run(folder.path());
   CHECK(run.ranks.size() == 3);
@@ -663,7 +661,7 @@ TEST_CASE("a run with missing ranks, files of another run or no files says so") 
   CHECK(run.notes[0].find("rank4.jsonl: left out: it belongs to another run") != std::string::npos);
   CHECK(run.notes[1].find("2 of 5 ranks have no trace; the first is rank 3") != std::string::npos);
 
-  std::filesystem::copy(other.file("rank1.jsonl"), folder.file("rank0.jsonl"),
+  std::filesystem::copy(other / "rank1.jsonl", folder / "rank0.jsonl",
                         std::filesystem::copy_options::overwrite_existing);
   CHECK_THROWS_AS(read_run(folder.path()), TraceError);
 }

@@ -19,6 +19,7 @@ Work small_work(int ranks, const std::string& dtype) {
   work.ranks = ranks;
   work.dtype = dtype;
   work.layers = 1;
+  work.heads = 3;
   work.channels = 9;
   work.batch = 15;
   work.iterations = 2;

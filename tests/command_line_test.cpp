@@ -198,7 +198,6 @@ TEST_CASE("a command line that is refused leaves nothing behind") {
 }
 
 TEST_CASE("a budget that is too small says what was asked, what is alive, and which stage fits") {
-  // N = 2600 for one layer, 8 channels, 5 positions: 12 N + 4 N = 41,600 bytes and more for DDP.
   const Finished finished = run_with("ddp", small({"--memory-budget", "300000B"}));
   INFO(finished.describe());
   CHECK(finished.status == 2);

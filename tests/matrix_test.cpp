@@ -10,34 +10,39 @@ namespace {
 using nlohmann::json;
 using Problems = std::vector<std::string>;
 
-// The odd shapes, one for each number of ranks.
+// An odd shape for each number of ranks, which its parameters are not a multiple of.
 Work shape_for(int ranks) {
   Work work;
   work.ranks = ranks;
+  const auto shape = [&](int layers, int heads, int channels, int context, int vocab) {
+    work.layers = layers;
+    work.heads = heads;
+    work.channels = channels;
+    work.context = context;
+    work.vocab = vocab;
+  };
   switch (ranks) {
     case 1:
-      work.layers = 1;
+      shape(1, 3, 15, 7, 256);
       break;
     case 2:
-      work.layers = 3;
-      work.context = 9;
+      shape(2, 3, 15, 9, 256);
       break;
     case 3:
-      work.channels = 21;
+      shape(2, 5, 25, 7, 256);
       break;
     case 4:
-      work.layers = 1;
-      work.heads = 5;
+      shape(1, 5, 15, 7, 256);
       break;
     case 5:
-      work.layers = 3;
+      shape(3, 3, 21, 7, 256);
       break;
     default:
-      work.heads = 7;
-      work.channels = 21;
-      work.vocab = 257;
+      shape(2, 7, 21, 7, 257);
       break;
   }
+  const Expected expected("ddp", work);
+  REQUIRE((expected.padded > expected.num_parameters || ranks == 1));
   return work;
 }
 
@@ -196,6 +201,7 @@ TEST_CASE("communication scratch does not grow with the model, the ranks or the 
       const std::int64_t scratch =
           peak(run_stage("zero3", work).at("ranks").at(0), "communication");
       CHECK(scratch > 0);
+      work.heads = 3;
       work.channels = 33;
       work.layers = 4;
       work.ranks = 5;
@@ -222,6 +228,7 @@ TEST_CASE("with several threads per rank the stages give the same bits too, agai
   // number gives the same.
   Work work;
   work.ranks = 2;
+  work.heads = 3;
   work.channels = 33;
   work.more = {"--threads", "3"};
   const json expected = bits(run_stage("ddp", work));

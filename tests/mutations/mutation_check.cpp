@@ -20,7 +20,6 @@ struct Case {
 std::vector<Case> cases() {
   Work plain;
   plain.batch = 6;
-  plain.channels = 21;
   Work direct;
   direct.ranks = 5;
   direct.batch = 10;

@@ -13,12 +13,13 @@ namespace zero {
 
 inline const std::array<std::string, 4> kStages = {"ddp", "zero1", "zero2", "zero3"};
 
-// A small GPT and its training; the numbers are odd on purpose.
+// A small GPT and its training. Its 12,362 parameters are divided neither by 3, nor 4, nor 5, so
+// that there is padding; 120 sequences are divided by 1 to 6 and 8 ranks.
 struct Work {
   int ranks = 3;
   std::string dtype = "fp16";
   std::string collectives = "ring";
-  int layers = 2, heads = 3, channels = 15, context = 7, vocab = 256;
+  int layers = 2, heads = 2, channels = 14, context = 7, vocab = 256;
   int batch = 120;
   int iterations = 3;
   std::vector<std::string> more;  // other options

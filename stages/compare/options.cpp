@@ -31,7 +31,7 @@ constexpr const char* kExamples =
     "  compare --ranks 3 --dtype bf16 --iterations 5  passed on to each stage\n"
     "  compare --stages ddp,zero2 --fp32-grads        two of them; the lecture's 20 bytes\n"
     "  compare --launcher \"mpirun -n 3\"               ranks as processes\n"
-    "  compare --memory-budget 12600KiB               which stage fits?\n"
+    "  compare --memory-budget 15MiB                  which stage fits?\n"
     "  compare --collectives-agree --dtype fp32       ring, direct, library: the same bits?\n"
     "  compare --batch-sweep                          what grows with the batch, what does not\n"
     "  compare --traces out                           then replay out/ddp, out/zero1, ...\n"

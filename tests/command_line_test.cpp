@@ -11,7 +11,6 @@
 namespace zero {
 namespace {
 
-using Catch::Matchers::Contains;
 using Words = std::vector<std::string>;
 
 Finished run_with(const std::string& stage, const Words& options) {
@@ -38,7 +37,7 @@ void check_refused(const Words& options, const std::string& what) {
   CHECK_FALSE(finished.timed_out);
   CHECK(finished.out.empty());
   REQUIRE(finished.errors().size() == 1);
-  CHECK_THAT(finished.errors()[0], Contains(what));
+  CHECK_THAT(finished.errors()[0], contains_text(what));
   CHECK_THAT(finished.errors()[0], Catch::Matchers::StartsWith("zero2: "));
 }
 
@@ -203,7 +202,7 @@ TEST_CASE("a budget that is too small says what was asked, what is alive, and wh
   CHECK(finished.status == 2);
   for (const std::string part : {"out of memory", "needs", "alive:", "communication", "stage 0",
                                  "stage 1", "stage 2", "stage 3", "step \""})
-    CHECK_THAT(finished.err, Contains(part));
+    CHECK_THAT(finished.err, contains_text(part));
   CHECK(finished.errors().size() <= 3);  // at most one a rank
 
   const TemporaryFolder folder;
@@ -279,7 +278,7 @@ TEST_CASE("--help teaches every option, and is no error") {
       CHECK(flag != std::string::npos);
       REQUIRE((at != std::string::npos || finished.out.find(option + "\n") != std::string::npos));
     }
-    CHECK_THAT(finished.out, Contains("mpirun"));
+    CHECK_THAT(finished.out, contains_text("mpirun"));
   }
 }
 
@@ -298,7 +297,7 @@ TEST_CASE("a disk that is full is named, and the exit status is not 0") {
   const Finished json = run_with("zero1", small({"--json", "/dev/full"}));
   INFO(json.describe());
   CHECK(json.status == 1);
-  CHECK_THAT(json.err, Contains("/dev/full") && Contains("No space left"));
+  CHECK_THAT(json.err, contains_text("/dev/full") && contains_text("No space left"));
   CHECK(std::filesystem::is_character_file("/dev/full"));  // and not replaced by a file
 
   std::filesystem::create_directory(folder / "state");
@@ -306,7 +305,7 @@ TEST_CASE("a disk that is full is named, and the exit status is not 0") {
   const Finished state = run_with("zero1", small({"--dump-state", folder / "state"}));
   INFO(state.describe());
   CHECK(state.status == 1);
-  CHECK_THAT(state.err, Contains("rank1_master.bin") && Contains("No space left"));
+  CHECK_THAT(state.err, contains_text("rank1_master.bin") && contains_text("No space left"));
   CHECK_FALSE(std::filesystem::exists(folder / "state/index.json"));
 }
 
@@ -320,7 +319,7 @@ TEST_CASE("a trace that finds the disk full ends there, says so, and the run goe
   INFO(finished.describe());
   CHECK(finished.status == 0);
   CHECK(finished.errors().size() == 3);  // once a rank
-  CHECK_THAT(finished.err, Contains("rank1.jsonl") && Contains("too large"));
+  CHECK_THAT(finished.err, contains_text("rank1.jsonl") && contains_text("too large"));
 }
 
 TEST_CASE("a trace that cannot even begin is an error") {
@@ -330,7 +329,7 @@ TEST_CASE("a trace that cannot even begin is an error") {
   const Finished finished = run_with("zero1", small({"--trace", folder / "trace"}));
   INFO(finished.describe());
   CHECK(finished.status == 1);
-  CHECK_THAT(finished.err, Contains("rank1.jsonl") && Contains("No space left"));
+  CHECK_THAT(finished.err, contains_text("rank1.jsonl") && contains_text("No space left"));
 }
 
 TEST_CASE("a model that does not fit on the disk is not half written") {
@@ -343,7 +342,7 @@ TEST_CASE("a model that does not fit on the disk is not half written") {
     const Finished finished = run({"sh", "-c", command});
     INFO(finished.describe());
     CHECK(finished.status == 1);
-    CHECK_THAT(finished.err, Contains("model.safetensors") && Contains("too large"));
+    CHECK_THAT(finished.err, contains_text("model.safetensors") && contains_text("too large"));
     CHECK(folder.is_empty());
   }
 }

@@ -5,3 +5,8 @@
 #include <catch2/generators/catch_generators_all.hpp>
 #include <catch2/matchers/catch_matchers_all.hpp>
 using Catch::Approx;
+
+// A text that has `part` in it: version 2 has another name for it.
+inline auto contains_text(const std::string& part) {
+  return Catch::Matchers::ContainsSubstring(part);
+}

@@ -13,13 +13,12 @@
 
 namespace zero {
 
-void check(int result, const char* call, std::source_location place) {
+void check(int result, const char* call, const char* file, int line) {
   if (result == MPI_SUCCESS) return;
   char text[MPI_MAX_ERROR_STRING] = "";
   int length = 0;
   MPI_Error_string(result, text, &length);
-  throw std::runtime_error(
-      fmt::format("{} failed: {} ({}:{})", call, text, place.file_name(), place.line()));
+  throw std::runtime_error(fmt::format("{} failed: {} ({}:{})", call, text, file, line));
 }
 
 void start_mpi() {

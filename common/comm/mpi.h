@@ -3,15 +3,15 @@
 
 #include <mpi.h>
 
-#include <source_location>
 #include <string>
 
 namespace zero {
 
 // Throws std::runtime_error with MPI's own words, the call and the place, unless `result` is
-// MPI_SUCCESS.
-void check(int result, const char* call,
-           std::source_location place = std::source_location::current());
+// MPI_SUCCESS. The place is the caller's. (std::source_location, which clang 14 lacks, is made of
+// these two built-ins.)
+void check(int result, const char* call, const char* file = __builtin_FILE(),
+           int line = __builtin_LINE());
 
 // Initialises MPI unless that has been done. Errors are returned, and MPI is finalised when the
 // process exits.

@@ -88,46 +88,80 @@ void run_rank(const Options& options, const Model& model, const Dataset& dataset
   }
 }
 
+namespace {
+
+// What the command line and the data decide, before any rank starts.
+struct Work {
+  Options options;
+  std::optional<Dataset> dataset;
+  std::optional<Model> model;
+  bool stop = false;  // --help or --version: nothing to do
+};
+
+Work prepare(int argc, char** argv, const ClosedForm& form, bool mpi) {
+  Work work;
+  Parsed parsed = parse_options(argc, argv, mpi ? mpi_world_size() : 0);
+  work.options = std::move(parsed.options);
+  work.stop = parsed.stop;
+  if (work.stop) return work;
+  const Options& options = work.options;
+  work.dataset.emplace(options.data, options.model.vocab);
+  check_long_enough(options, *work.dataset);
+  work.model.emplace(options.model, options.ranks, options.seed);
+  check_fits(options, *work.model, form, mpi ? 1 : options.ranks);
+  for (const std::string& directory : {options.trace, options.dump_state}) {
+    if (!directory.empty()) std::filesystem::create_directories(directory);
+  }
+  if (!options.save_initial.empty() && (!mpi || mpi_rank() == 0))
+    save_initial_model(*work.model, options.dtype, options.save_initial);
+  return work;
+}
+
+int run(const Work& work, const ClosedForm& form, void (*train)(Rank&), bool mpi) {
+  std::atomic<bool> too_small = false;
+  const RankProgram program = [&](Transport& transport) {
+    try {
+      run_rank(work.options, *work.model, *work.dataset, form, transport, train);
+    } catch (const OutOfMemory&) {
+      // The ranks are alike: what one says all would say, and those that wait for it need not.
+      if (!too_small.exchange(true)) throw;
+      throw Aborted("");
+    } catch (const Aborted&) {
+      if (!too_small) throw;
+      throw Aborted("");
+    }
+  };
+  const int status = mpi ? run_on_mpi(work.options.timeout, program)
+                         : run_on_threads(work.options.ranks, work.options.timeout, program);
+  return too_small ? kUnusable : status;
+}
+
+}  // namespace
+
 int launch(int argc, char** argv, void (*train)(Rank&), const ClosedForm& form) {
   const bool mpi = under_mpi();
-  const bool first = !mpi || mpi_rank() == 0;
+  const std::string program = std::filesystem::path(argv[0]).filename().string();
+  Work work;
+  std::string mistake;
+  int status = 0;
   try {
-    const Parsed parsed = parse_options(argc, argv, mpi ? mpi_world_size() : 0);
-    if (parsed.stop) return parsed.status;
-    const Options& options = parsed.options;
-    const Dataset dataset(options.data, options.model.vocab);
-    check_long_enough(options, dataset);
-    const Model model(options.model, options.ranks, options.seed);
-    check_fits(options, model, form, mpi ? 1 : options.ranks);
-    for (const std::string& directory : {options.trace, options.dump_state}) {
-      if (!directory.empty()) std::filesystem::create_directories(directory);
-    }
-    if (first && !options.save_initial.empty())
-      save_initial_model(model, options.dtype, options.save_initial);
-    std::atomic<bool> too_small = false;
-    const RankProgram program = [&](Transport& transport) {
-      try {
-        run_rank(options, model, dataset, form, transport, train);
-      } catch (const OutOfMemory&) {
-        // The ranks are alike: what one says all would say, and those that wait for it need not.
-        if (!too_small.exchange(true)) throw;
-        throw Aborted("");
-      } catch (const Aborted&) {
-        if (!too_small) throw;
-        throw Aborted("");
-      }
-    };
-    const int status = mpi ? run_on_mpi(options.timeout, program)
-                           : run_on_threads(options.ranks, options.timeout, program);
-    return too_small ? kUnusable : status;
+    work = prepare(argc, argv, form, mpi);
   } catch (const UsageError& error) {
-    const std::string program = std::filesystem::path(argv[0]).filename().string();
-    if (first) fmt::print(stderr, "{}: {}\n", program, error.what());
-    return kUnusable;
+    mistake = fmt::format("{}: {}\n", program, error.what());
+    status = kUnusable;
   } catch (const std::exception& error) {
-    if (first) fmt::print(stderr, "{}: {}\n", argv[0], error.what());
-    return 1;
+    mistake = fmt::format("{}: {}\n", program, error.what());
+    status = 1;
   }
+  if (mpi) {
+    // What rank 0 sees it says for all; what only others see they say themselves.
+    const bool said = mpi_rank() != 0 && mpi_worst_status(0) != 0;
+    if (mpi_rank() == 0) mpi_worst_status(status);
+    if (said) mistake.clear();
+    status = mpi_worst_status(status);
+  }
+  std::fputs(mistake.c_str(), stderr);
+  return status != 0 || work.stop ? status : run(work, form, train, mpi);
 }
 
 }  // namespace zero

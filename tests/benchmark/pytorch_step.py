@@ -2,8 +2,8 @@
 """Times training steps of the same GPT in PyTorch, on the CPU, in fp32: what the project's own
 programs are measured against.
 
-One process, or several under DistributedDataParallel (gloo), with AdamW or, with --zero, AdamW inside
-ZeroRedundancyOptimizer. One thread per process. Writes {"iterations": [{"seconds": ...}, ...]}, the
+One process, or several under DistributedDataParallel (gloo), with AdamW or, with --zero, AdamW
+inside ZeroRedundancyOptimizer. One thread per process. Writes {"iterations": [{"seconds": ...}, ...]}, the
 keys that the stage programs write.
 """
 

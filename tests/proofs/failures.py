@@ -67,7 +67,8 @@ class OnThreads(Failures):
                     self.assert_said(lines, f"rank {other}, iteration 2", "reduce_scatter",
                                      "ring", "rank ")
                 for r in range(RANKS):
-                    self.assertEqual((self.ended(r)["e"], self.ended(r)["reason"]), ("end", "failed"))
+                    self.assertEqual(self.ended(r)["e"], "end")
+                    self.assertEqual(self.ended(r)["reason"], "failed")
                 self.assertIn("something went wrong here", self.ended(rank)["message"])
 
     def test_never_comes(self):
@@ -85,13 +86,14 @@ class OnThreads(Failures):
     def test_size(self):
         """Another size is a message with both sizes, before anything is sent."""
         lines = self.run_failing(False, "size")
-        self.assertTrue(any("reduce_scatter" in line and "rank 1" in line and "13605" in line.replace(",", "")
-                            for line in lines), lines)
+        self.assertTrue(any("reduce_scatter" in line and "rank 1" in line and
+                            "13605" in line.replace(",", "") for line in lines), lines)
 
     def test_order(self):
         """Another collective is a message that names both."""
         lines = self.run_failing(False, "order")
-        self.assertTrue(any("reduce_scatter" in line and "all_gather" in line for line in lines), lines)
+        self.assertTrue(any("reduce_scatter" in line and "all_gather" in line
+                            for line in lines), lines)
 
     def test_budget(self):
         """A device that is too small: exit status 2, what was needed, what was alive, and what
@@ -101,7 +103,7 @@ class OnThreads(Failures):
                 with self.subTest(stage=stage, budget=budget):
                     _, said = self.run_program([program.stage(stage), "--ranks", "3",
                                                 "--memory-budget", budget] + MODEL, status=2)
-                    for words in ("rank 0", "needs", "alive", "fit"):
+                    for words in ("rank ", "needs", "alive", "fit"):
                         self.assertIn(words, said)
 
     def test_signals(self):
@@ -154,7 +156,8 @@ class UnderMpi(OnThreads):
     def test_order(self):
         """Another collective is a message that names both."""
         lines = self.run_failing(True, "order")
-        self.assertTrue(any("reduce_scatter" in line and "all_gather" in line for line in lines), lines)
+        self.assertTrue(any("reduce_scatter" in line and "all_gather" in line
+                            for line in lines), lines)
 
     def test_budget(self):
         """A device that is too small: exit status 2."""
@@ -167,8 +170,7 @@ class UnderMpi(OnThreads):
     def start(self, stage, options=()):
         """Starts a long run under mpirun; returns it and the ranks' process ids."""
         self.trace, pids = self.new_folder(), self.new_folder()
-        script = 'echo $$ > "$0/$OMPI_COMM_WORLD_RANK.part" && mv "$0/$OMPI_COMM_WORLD_RANK.part" ' \
-                 '"$0/$OMPI_COMM_WORLD_RANK"; exec "$@"'
+        script = 'echo $$ > "$0/$OMPI_COMM_WORLD_RANK"; exec "$@"'
         run = subprocess.Popen(
             program.mpirun(RANKS) + ["sh", "-c", script, str(pids), program.stage(stage), "--trace",
                                      str(self.trace)] + MODEL + FOREVER + list(options),

@@ -34,15 +34,16 @@ class UnderMpi(program.TestCase):
             for stage in program.STAGES:
                 with self.subTest(stage=stage, ranks=ranks, dtype=dtype):
                     # What start-up sends is in both runs: the difference is three iterations.
-                    first, _ = self.count([program.stage(stage)] + options(algorithm, dtype, 1), ranks)
-                    then, report = self.count([program.stage(stage)] + options(algorithm, dtype, 4),
-                                              ranks)
+                    command = [program.stage(stage)]
+                    first, _ = self.count(command + options(algorithm, dtype, 1), ranks)
+                    then, report = self.count(command + options(algorithm, dtype, 4), ranks)
                     for r, counters in enumerate(report["ranks"]):
                         self.assertEqual(counters["sent_bytes_per_iteration"],
                                          counters["sent_bytes_per_iteration_least"])
                         self.assertEqual(counters["scalar_bytes_per_iteration"],
                                          counters["scalar_bytes_per_iteration_least"])
-                        counted = counters["sent_bytes_per_iteration"] + counters["scalar_bytes_per_iteration"]
+                        counted = (counters["sent_bytes_per_iteration"] +
+                                   counters["scalar_bytes_per_iteration"])
                         self.assertEqual(then[r]["bytes"] - first[r]["bytes"], 3 * counted)
                         self.assertGreater(counters["sent_bytes_per_iteration"], 0)
                         self.assertEqual(then[r]["collectives"], 0)  # nothing bypasses the messages
@@ -77,9 +78,9 @@ class Traces(program.TestCase):
                 for stage in program.STAGES:
                     with self.subTest(stage=stage, ranks=ranks, algorithm=algorithm):
                         folder = self.new_folder()
-                        report = self.run_json([program.stage(stage), "--ranks", str(ranks), "--trace",
-                                                str(folder), "--trace-iterations", "0"]
-                                               + options(algorithm, dtype, 3, SMALL))
+                        traced = ["--trace", str(folder), "--trace-iterations", "0"]
+                        report = self.run_json([program.stage(stage), "--ranks", str(ranks)] +
+                                               traced + options(algorithm, dtype, 3, SMALL))
                         self.compare(self.sum(folder), report, 3)
 
     def test_chunks(self):

@@ -279,7 +279,37 @@ TEST_CASE("a trace in which one add became a copy, or one message is missing, is
   altered.erase(send, altered.find('\n', send) + 1 - send);
   write_text(path, altered);
   CHECK_THROWS_AS(NaiveReplay(read_run(folder.path())), std::logic_error);
-  CHECK(match_messages(read_run(folder.path())).never_sent.size() == 1);
+  // One receive is left alone, and no other gets a message that was not its own.
+  const RunTrace run = read_run(folder.path());
+  const Matched matched = match_messages(run);
+  CHECK(matched.never_sent.size() == 1);
+  for (const auto& [from, to] : matched.messages) {
+    const auto& sent = std::get<event::Send>(run.ranks[from.rank].events[from.index].what);
+    const auto& got = std::get<event::Receive>(run.ranks[to.rank].events[to.index].what);
+    CHECK(sent.hop.collective == got.hop.collective);
+    CHECK(sent.hop.step == got.hop.step);
+    CHECK(sent.hop.range == got.hop.range);
+  }
+}
+
+TEST_CASE("\"at\" counts from the first element of the buffer, wherever in the vector it begins") {
+  const TemporaryFolder folder;
+  Place place;
+  MemoryTracker tracker(place);
+  Trace trace(place);
+  PlainHeap heap(tracker, &trace);
+  TraceHeader header;
+  header.padded_parameters = 20;
+  trace.open(folder.path(), header, 0, false);
+  const Buffer shard = heap.allocate(Memory::gradients, "shard", Dtype::fp16, Range{7, 14});
+  heap.wrote(shard[{9, 12}], Written::updated);
+  trace.close();
+  const RunTrace run = read_run(folder.path());
+  const auto writes = all_of_type<event::Write>(run.ranks[0]);
+  REQUIRE(writes.size() == 1);
+  CHECK(writes[0].place.at == 2);
+  CHECK(writes[0].size == 3);
+  CHECK(writes[0].range == Range{9, 12});
 }
 
 TEST_CASE("sends and receives match one to one, also when their files are read in any order") {

@@ -3,8 +3,8 @@
 programs are measured against.
 
 One process, or several under DistributedDataParallel (gloo), with AdamW or, with --zero, AdamW
-inside ZeroRedundancyOptimizer. One thread per process. Writes {"iterations": [{"seconds": ...}, ...]}, the
-keys that the stage programs write.
+inside ZeroRedundancyOptimizer. One thread per process. Writes {"iterations": [{"seconds": ...},
+...]}, the keys that the stage programs write.
 """
 
 import argparse

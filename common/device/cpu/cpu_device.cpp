@@ -2,6 +2,7 @@
 #include "common/device/cpu/cpu_device.h"
 
 #include <fmt/format.h>
+#include <malloc.h>
 #include <sys/mman.h>
 
 #include <algorithm>
@@ -16,8 +17,10 @@ namespace {
 constexpr std::int64_t kAlignment = 256;
 constexpr std::int64_t kPage = 64 << 10;  // a multiple of every system's page
 constexpr std::int64_t kHugePage = 2 << 20;
-// From here on a block is a mapping of its own: released memory is no longer the process's.
-constexpr std::int64_t kLarge = 1 << 20;
+// From here on a block is a mapping of its own: released memory is no longer the process's. Smaller
+// blocks come and go with every unit; the C library keeps their pages for the next one, since a
+// page that is new costs a fault and is zeroed.
+constexpr std::int64_t kLarge = 32 << 20;
 
 std::int64_t round_up(std::int64_t bytes, std::int64_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
@@ -102,6 +105,8 @@ void CpuDevice::use_one_blas_thread() {
 
 std::unique_ptr<Device> make_cpu_device(MemoryTracker& tracker, HeapObserver* observer,
                                         bool fill_nan, int rank, int threads) {
+  mallopt(M_MMAP_THRESHOLD, kLarge);
+  mallopt(M_TRIM_THRESHOLD, 2 * kLarge);
   return std::make_unique<CpuDevice>(tracker, observer, fill_nan, rank, threads);
 }
 

@@ -64,9 +64,15 @@ int run_on_mpi(double timeout, const RankProgram& program) {
   const std::string name = fmt::format("rank {}", transport.rank());
   handle_sigterm(transport.rank());
   std::string message;
+  int status = 1;
   try {
     program(transport);
+    // No rank finalises MPI while another may still abort: mpirun can hang then.
+    check(MPI_Barrier(MPI_COMM_WORLD), "MPI_Barrier");
     return 0;
+  } catch (const OutOfMemory& error) {
+    message = error.what();
+    status = 2;  // a device that is too small, as on threads
   } catch (const std::exception& error) {
     message = error.what();
   } catch (...) {
@@ -77,8 +83,10 @@ int run_on_mpi(double timeout, const RankProgram& program) {
     message = fmt::format("{}: {}", name, message);
   }
   release_sigterm();  // this rank has said why it ends
-  transport.abort(message);
-  return 1;
+  std::fprintf(stderr, "%s\n", message.c_str());
+  std::fflush(stderr);
+  MPI_Abort(MPI_COMM_WORLD, status);
+  return status;
 }
 
 }  // namespace zero

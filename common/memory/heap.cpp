@@ -15,8 +15,6 @@ std::string_view to_string(Written written) {
       return "cast";
     case Written::zero:
       return "zero";
-    case Written::copied:
-      return "copied";
   }
   return "unknown";
 }

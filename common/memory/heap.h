@@ -10,8 +10,7 @@
 namespace zero {
 
 // What a write put there, as the trace tells it.
-// copied: from another buffer of this rank (in a broadcast: the owner's own values).
-enum class Written { initial, local_gradient, updated, cast, zero, copied };
+enum class Written { initial, local_gradient, updated, cast, zero };
 std::string_view to_string(Written written);  // "initial", "local gradient", ...
 
 // Is told of everything that happens to a rank's memory. The trace is one.

@@ -94,10 +94,8 @@ std::unique_ptr<Device> Rank::open_device(const Transport& transport) {
 Rank::~Rank() = default;
 
 std::optional<Batch> Rank::next_batch() {
-  place_.step = 0;
-  place_.banner = "0. Between iterations";
-  place_.unit.clear();
   if (++place_.iteration == options.iterations) return std::nullopt;
+  step("0. The next micro-batch");
   if (place_.iteration == 0) measure_traffic();  // what came before is no iteration's
   iteration_began_ = std::chrono::steady_clock::now();
   Batch batch = make_batch(dataset_, place_.iteration, options.batch, model.config().context,
@@ -107,19 +105,16 @@ std::optional<Batch> Rank::next_batch() {
   return batch;
 }
 
-void Rank::step(std::string_view banner) {
+void Rank::begin(std::string_view banner, std::string_view unit) {
   place_.step = std::atoi(std::string(banner.substr(0, banner.find('.'))).c_str());
   place_.banner = banner;
-  place_.unit.clear();
+  place_.unit = unit;
   trace_.step();
 }
 
-void Rank::step(std::string_view banner, const Unit& unit) {
-  place_.step = std::atoi(std::string(banner.substr(0, banner.find('.'))).c_str());
-  place_.banner = banner;
-  place_.unit = unit.name();
-  trace_.step();
-}
+void Rank::step(std::string_view banner) { begin(banner, ""); }
+
+void Rank::step(std::string_view banner, const Unit& unit) { begin(banner, unit.name()); }
 
 std::uint64_t Rank::combine_fingerprints(View params, const AdamW& optimizer) {
   const std::int64_t end = model.num_parameters();
@@ -173,8 +168,7 @@ void Rank::report(double loss, const GradientNorm& norm, View params, const Adam
 }
 
 void Rank::finish(View params, const AdamW& optimizer) {
-  place_.step = 0;
-  place_.banner = "0. Save";
+  step("0. Save what was asked for");
   if (!options.dump_state.empty()) dump_state(*this, params, optimizer, options.dump_state);
   if (!options.save.empty()) save_model(*this, params, options.save);
   for (int c = 0; c < kMemoryCategories; ++c) {

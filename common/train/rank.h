@@ -71,6 +71,7 @@ class Rank {
 
  private:
   std::unique_ptr<Device> open_device(const Transport& transport);
+  void begin(std::string_view banner, std::string_view unit);
   std::uint64_t combine_fingerprints(View params, const AdamW& optimizer);
   void measure_traffic();
   void finish(View params, const AdamW& optimizer);

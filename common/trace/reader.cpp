@@ -29,8 +29,8 @@ int rank_of(const std::string& name) {
 
 }  // namespace
 
-TraceReader::TraceReader(std::string path)
-    : path_(std::move(path)), file_(path_, std::ios::binary) {
+TraceReader::TraceReader(std::string path, LineParser parser)
+    : path_(std::move(path)), parser_(std::move(parser)), file_(path_, std::ios::binary) {
   if (!file_) throw TraceError(path_ + ": cannot be opened");
   const auto line = next_line();
   if (!line) {
@@ -55,6 +55,7 @@ std::optional<std::string_view> TraceReader::next_line() {
       const std::string_view line = std::string_view(pending_).substr(used_, end - used_);
       used_ = seen_ = end + 1;
       ++lines_;
+      bytes_ += static_cast<std::int64_t>(line.size()) + 1;
       return line;
     }
     pending_.erase(0, used_);
@@ -77,7 +78,7 @@ std::optional<TraceEvent> TraceReader::next() {
     const auto line = next_line();
     if (!line) return std::nullopt;
     try {
-      auto parsed = parse_event(*line, header_);
+      auto parsed = parser_(*line, header_);
       if (auto* event = std::get_if<TraceEvent>(&parsed)) {
         if (event->t < t_) fail("\"t\" is less than in the line before");
         t_ = event->t;

@@ -3,14 +3,20 @@
 
 #include <cstdint>
 #include <fstream>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/trace/events.h"
+#include "common/trace/parse.h"
 
 namespace zero {
+
+// parse_event, or something quicker that gives the same.
+using LineParser = std::function<std::variant<TraceEvent, UnknownEvent>(std::string_view,
+                                                                        const event::Header&)>;
 
 // A trace that cannot be read: "out/rank1.jsonl:7: ...".
 struct TraceError : std::runtime_error {
@@ -21,7 +27,7 @@ struct TraceError : std::runtime_error {
 class TraceReader {
  public:
   // Opens the file and reads its header. Throws TraceError.
-  explicit TraceReader(std::string path);
+  explicit TraceReader(std::string path, LineParser parser = parse_event);
 
   const event::Header& header() const { return header_; }
 
@@ -35,6 +41,7 @@ class TraceReader {
   // Whether the file ends, as far as it has been read, within a line.
   bool cut_off() const { return used_ < pending_.size(); }
   std::int64_t lines() const { return lines_; }  // whole lines so far
+  std::int64_t bytes() const { return bytes_; }  // of whole lines so far
   // What a person should know about this file, a sentence each.
   std::vector<std::string> notes() const;
 
@@ -48,11 +55,13 @@ class TraceReader {
   [[noreturn]] void fail(std::string_view message) const;
 
   std::string path_;
+  LineParser parser_;
   std::ifstream file_;
   std::string pending_;  // read, of which the first used_ bytes are done with
   std::size_t used_ = 0;
   std::size_t seen_ = 0;  // no line ends in pending_ before here
   std::int64_t lines_ = 0;
+  std::int64_t bytes_ = 0;
   std::int64_t t_ = 0;
   bool ended_ = false;
   event::Header header_;

@@ -1,62 +1,20 @@
 // One run's traces, all ranks' events in one order: what a replay plays.
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <map>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
 #include "common/trace/events.h"
+#include "visualizer/replay/log.h"
+#include "visualizer/replay/order.h"
+#include "visualizer/replay/read.h"
 #include "visualizer/replay/world.h"
 
 namespace zero::replay {
-
-// Which of the orders that respect each rank's own and put every receive after its send.
-enum class Order {
-  logical,  // ranks advance together: an event's time is 1 + the later of the event before it on
-            // its rank and, for a receive, its send (Lamport's clock); then by rank
-  measured  // by the ranks' clocks, set against each other so that no receive is before its send
-};
-
-// A rank's events, as far as they are read. Copies share them; what has been added stays.
-class EventList {
- public:
-  std::size_t size() const { return size_; }
-  const TraceEvent& operator[](std::size_t i) const { return (*chunks_[i / kChunk])[i % kChunk]; }
-  void push_back(TraceEvent event);
-
- private:
-  static constexpr std::size_t kChunk = 4096;
-  std::size_t size_ = 0;
-  std::vector<std::shared_ptr<std::vector<TraceEvent>>> chunks_;
-};
-
-// What one rank's file says.
-struct RankLog {
-  std::string path;      // empty: this rank has no file
-  event::Header header;  // of no meaning without a file
-  EventList events;
-  bool ended = false;  // with its `end` line; otherwise it was killed, or is still running
-};
-
-struct RunLog {
-  std::string directory;
-  std::vector<RankLog> ranks;      // by rank: as many as the world has
-  std::vector<std::string> notes;  // what is missing, cut off, damaged or skipped, a sentence each
-};
-
-// How far a load has come; may be read, and cancelled, from another thread.
-struct Progress {
-  std::atomic<double> done = 0;  // 0 to 1
-  std::atomic<bool> cancelled = false;
-};
-struct Cancelled : std::runtime_error {
-  Cancelled() : std::runtime_error("cancelled") {}
-};
 
 // A step, from the moment that the first rank begins it. The same step may come again.
 struct Chapter {
@@ -96,17 +54,16 @@ class Run {
   Order order() const { return order_; }
 
   // ---- events: 0 <= e < size() ----
-  std::size_t size() const { return order_of_.size(); }
-  int rank_of(EventIndex e) const { return order_of_[e].rank; }
-  const TraceEvent& event(EventIndex e) const {
-    return log_.ranks[static_cast<std::size_t>(order_of_[e].rank)].events[order_of_[e].index];
-  }
+  std::size_t size() const { return ordered_.events.size(); }
+  int rank_of(EventIndex e) const { return ordered_.events[e].rank; }
+  std::size_t own_index(EventIndex e) const { return ordered_.events[e].index; }  // on its rank
+  const TraceEvent& event(EventIndex e) const { return rank(rank_of(e)).events[own_index(e)]; }
   std::string where(EventIndex e) const;  // "out/rank1.jsonl:7"
-  EventIndex index_of(int rank, std::size_t own_index) const {
-    return index_[static_cast<std::size_t>(rank)][own_index];
+  EventIndex index_of(int rank, std::size_t own) const {
+    return ordered_.index[static_cast<std::size_t>(rank)][own];
   }
   // Never decreases: ticks of the logical clock, or nanoseconds of the measured one.
-  std::int64_t time(EventIndex e) const { return order_of_[e].time; }
+  std::int64_t time(EventIndex e) const { return ordered_.events[e].time; }
   // The receive of a send, the send of a receive; nothing when there is none.
   std::optional<EventIndex> partner(EventIndex e) const;
   // What a send, receive or move says of its hop; null for other events.
@@ -125,14 +82,7 @@ class Run {
   World at(std::size_t position) const;
 
  private:
-  friend struct World;
-  struct Placed {
-    int rank = 0;
-    std::uint32_t index = 0;  // in its rank's list
-    std::int64_t time = 0;
-  };
   Run(RunLog log, Order order, Progress* progress);
-  void put_in_order(Progress* progress);
   void find_buffers();
   void find_chapters();
   void play_once(Progress* progress);  // keyframes, notes
@@ -140,9 +90,7 @@ class Run {
   RunLog log_;
   Order order_;
   std::vector<std::string> notes_;
-  std::vector<Placed> order_of_;
-  std::vector<std::vector<std::uint32_t>> index_;            // by rank and own index
-  std::vector<std::uint32_t> partner_;                       // by event; size(): none
+  Ordered ordered_;
   std::vector<std::map<std::int64_t, BufferInfo>> buffers_;  // by rank and number
   std::vector<std::vector<MemoryPoint>> memory_;             // by rank
   std::vector<Chapter> chapters_;

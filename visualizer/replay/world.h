@@ -83,8 +83,8 @@ struct World {
   bool operator==(const World& other) const;
 };
 
-// What an event writes, as one rule for all kinds of events: exposed for views that draw a change.
-// Null for an event that is no write, receive, move or library.
+// For views that draw a change.
+// Which elements an event gives new contents: none, one place, or a library collective's parts.
 struct Change {
   std::int64_t buffer = 0, at = 0, size = 0;  // where: number of the buffer, elements
 };

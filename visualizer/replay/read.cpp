@@ -1,0 +1,166 @@
+// Opens what is there of the ranks' files, and reads them on several threads.
+#include "visualizer/replay/read.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+namespace zero::replay {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kBegin = 512;  // bytes of a header that tell one run from another
+
+std::string first_bytes(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::string bytes(kBegin, '\0');
+  file.read(bytes.data(), kBegin);
+  bytes.resize(static_cast<std::size_t>(std::max<std::streamsize>(0, file.gcount())));
+  return bytes;
+}
+
+std::int64_t size_of(const std::string& path) {
+  std::error_code error;
+  const auto size = fs::file_size(path, error);
+  return error ? 0 : static_cast<std::int64_t>(size);
+}
+
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return fs::is_regular_file(path, error);
+}
+
+}  // namespace
+
+bool LogReader::begun_anew(const File& file) const {
+  return size_of(file.path) < file.reader->bytes() || first_bytes(file.path) != file.begins;
+}
+
+// Opens the files that are not open yet. The first one with a header says how many there are.
+void LogReader::open_files() {
+  std::string first_error;
+  const File* first = nullptr;
+  for (const File& file : files_) {
+    if (!file.reader) continue;
+    if (begun_anew(file)) {
+      files_.clear();
+      first = nullptr;
+      break;
+    }
+    if (!first) first = &file;
+  }
+  if (files_.empty()) files_.resize(kMostRanks);
+  for (std::size_t r = 0; r < files_.size(); ++r) {
+    File& file = files_[r];
+    if (file.reader) continue;
+    file.path = fmt::format("{}/rank{}.jsonl", directory_, r);
+    if (!is_file(file.path)) continue;
+    try {
+      auto reader = std::make_unique<TraceReader>(file.path, fast_parser());
+      const event::Header& header = reader->header();
+      if (header.world_size > kMostRanks) {
+        throw TraceError(fmt::format("{}:1: {} ranks; at most {} can be shown", file.path,
+                                     header.world_size, kMostRanks));
+      }
+      if (header.rank != static_cast<int>(r)) {
+        throw TraceError(fmt::format("{}:1: this is the trace of rank {}", file.path, header.rank));
+      }
+      if (first && header.run != first->log.header.run) {
+        throw TraceError(file.path + ":1: left out: it belongs to another run");
+      }
+      if (first && (header.world_size != first->log.header.world_size ||
+                    header.padded_parameters != first->log.header.padded_parameters)) {
+        throw TraceError(fmt::format("{}:1: left out: the header does not agree with that of {}",
+                                     file.path, first->path));
+      }
+      file.log.path = file.path;
+      file.log.header = header;
+      file.begins = first_bytes(file.path);
+      file.begins.resize(std::min(file.begins.size(), static_cast<std::size_t>(reader->bytes())));
+      file.reader = std::move(reader);
+      file.note.clear();
+      if (!first) {
+        files_.resize(static_cast<std::size_t>(header.world_size));
+        first = &file;
+      }
+    } catch (const TraceError& error) {
+      file.note = error.what();
+      if (first_error.empty()) first_error = error.what();
+    }
+  }
+  if (first) return;
+  files_.clear();
+  if (first_error.empty()) {
+    first_error = directory_ + ": no trace here: expected rank0.jsonl, rank1.jsonl, ...";
+  }
+  throw TraceError(first_error);
+}
+
+bool LogReader::read_on(File& file, Progress* progress, std::int64_t all_bytes) {
+  constexpr std::size_t kBetween = 512;  // events between two looks at the progress
+  if (!file.reader || file.damaged) return false;
+  const std::size_t before = file.log.events.size();
+  std::int64_t told = file.reader->bytes();
+  try {
+    while (auto event = file.reader->next()) {
+      file.log.events.push_back(std::move(*event));
+      if (!progress || file.log.events.size() % kBetween != 0) continue;
+      if (progress->cancelled) return true;
+      bytes_ += file.reader->bytes() - told;
+      told = file.reader->bytes();
+      progress->done = std::min(1.0, static_cast<double>(bytes_) / static_cast<double>(all_bytes));
+    }
+  } catch (const TraceError& error) {
+    file.note = std::string(error.what()) + ": this rank is shown up to here";
+    file.damaged = true;
+  }
+  bytes_ += file.reader->bytes() - told;
+  file.log.ended = file.reader->ended();
+  return file.log.events.size() != before || file.damaged;
+}
+
+bool LogReader::read(Progress* progress) {
+  open_files();
+  std::int64_t all_bytes = 1;
+  for (const File& file : files_) all_bytes += size_of(file.path);
+  // A thread takes the next file that nobody has taken.
+  std::atomic<std::size_t> next = 0;
+  std::atomic<bool> changed = false;
+  const auto work = [&] {
+    for (std::size_t r = next++; r < files_.size(); r = next++) {
+      if (read_on(files_[r], progress, all_bytes)) changed = true;
+    }
+  };
+  const std::size_t count =
+      std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, files_.size());
+  std::vector<std::thread> threads;
+  for (std::size_t t = 1; t < count; ++t) threads.emplace_back(work);
+  work();
+  for (std::thread& thread : threads) thread.join();
+  if (progress && progress->cancelled) throw Cancelled();
+  return changed;
+}
+
+RunLog LogReader::log() const {
+  RunLog log;
+  log.directory = directory_;
+  for (const File& file : files_) {
+    log.ranks.push_back(file.log);
+    if (!file.note.empty()) log.notes.push_back(file.note);
+    else if (!file.reader) log.notes.push_back(file.path + ": this rank has no trace");
+    if (!file.reader || file.damaged) continue;
+    for (std::string& note : file.reader->notes()) log.notes.push_back(std::move(note));
+  }
+  return log;
+}
+
+bool LogReader::all_ended() const {
+  return std::all_of(files_.begin(), files_.end(),
+                     [](const File& file) { return file.log.ended || file.damaged; });
+}
+
+}  // namespace zero::replay

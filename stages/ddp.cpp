@@ -1,7 +1,7 @@
 // DDP: every rank keeps all parameters, gradients and optimizer states; only the batch is divided.
 //
-//   keeps, per rank   2N + 2N + 12N bytes
-//   sends, per step   2 N (K-1)/K elements
+//   keeps, per rank        2N + 2N + 12N bytes
+//   sends, per iteration   2 N (K-1)/K elements
 #include "common/train/rank.h"
 
 namespace zero {

@@ -1,7 +1,7 @@
 // ZeRO-1: every rank keeps all parameters and gradients, but only 1/K of the optimizer states.
 //
-//   keeps, per rank   2N + 2N + 12N/K bytes
-//   sends, per step   2 N (K-1)/K elements
+//   keeps, per rank        2N + 2N + 12N/K bytes
+//   sends, per iteration   2 N (K-1)/K elements
 #include "common/train/rank.h"
 
 namespace zero {

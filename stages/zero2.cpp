@@ -1,7 +1,7 @@
 // ZeRO-2: every rank keeps all parameters, but only 1/K of the gradients and optimizer states.
 //
-//   keeps, per rank   2N + 2N/K + 12N/K bytes; for a while, one unit's gradients
-//   sends, per step   2 N (K-1)/K elements
+//   keeps, per rank        2N + 2N/K + 12N/K bytes; for a while, one unit's grads
+//   sends, per iteration   2 N (K-1)/K elements
 #include "common/train/rank.h"
 
 namespace zero {

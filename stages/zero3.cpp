@@ -1,7 +1,7 @@
 // ZeRO-3: every rank keeps only 1/K of the parameters, gradients and optimizer states.
 //
-//   keeps, per rank   2N/K + 2N/K + 12N/K bytes; for a while, one unit's parameters and gradients
-//   sends, per step   3 N (K-1)/K elements
+//   keeps, per rank        2N/K + 2N/K + 12N/K bytes; for a while, one unit's params, grads
+//   sends, per iteration   3 N (K-1)/K elements
 #include "common/train/rank.h"
 
 namespace zero {

@@ -232,7 +232,7 @@ TEST_CASE("the budget that a run needed is enough for it, and one byte less is n
   }
 }
 
-TEST_CASE("--help teaches every option, and is no error") {
+TEST_CASE("the --help teaches every option, and is no error") {
   for (const std::string& stage : kStages) {
     const Finished finished = run_with(stage, {"--help"});
     INFO(finished.describe());
@@ -282,7 +282,7 @@ TEST_CASE("--help teaches every option, and is no error") {
   }
 }
 
-TEST_CASE("--quiet prints nothing, and otherwise the same command prints the same bits") {
+TEST_CASE("with --quiet nothing is printed, and otherwise the same command prints the same bits") {
   CHECK(run_with("zero3", small()).out.empty());
   CHECK(run_with("zero3", small()).err.empty());
   Words told = small();
@@ -347,7 +347,7 @@ TEST_CASE("a model that does not fit on the disk is not half written") {
   }
 }
 
-TEST_CASE("--json writes to a pipe or a device as it is") {
+TEST_CASE("with --json a pipe or a device is written as it is") {
   const Finished finished = run_with("zero2", small({"--json", "/dev/stdout"}));
   INFO(finished.describe());
   REQUIRE(finished.status == 0);

@@ -74,7 +74,7 @@ TEST_CASE("with MPI's own collectives two ranks give the same bits, more agree t
   }
 }
 
-TEST_CASE("--ranks must say as many as mpirun started, or nothing") {
+TEST_CASE("a given --ranks must say as many as mpirun started") {
   Work work;
   work.ranks = 2;
   const std::vector<std::string> program = work.command("zero1");

@@ -1,4 +1,4 @@
-// The collectives, in NCCL's words. Every reduction averages, in an order that the owner decides.
+// The collectives, in NCCL's words. Every reduction averages, in an order that is written down here.
 #pragma once
 
 #include <cstdint>

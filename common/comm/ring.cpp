@@ -4,10 +4,11 @@
 // receives the partial sum, adds its own values and sends the new sum on; the owner comes last and
 // divides by K.
 //
-// A ring reduce_scatter is K chain reduces at once, one per owner: at step s the sum for owner r -
-// s leaves rank r while the sum for owner r - s - 1 arrives. Every element meets the same values in
-// the same order as in a chain reduce to its owner: that is why DDP, which reduces everything, and
-// ZeRO-2, which reduces piece by piece, get the same bits.
+// A ring reduce_scatter is K chain reduces at once, one per owner. At step s of K-1, on rank r,
+//   the sum for owner r-s   leaves for rank r+1,
+//   the sum for owner r-s-1 arrives from rank r-1.
+// Every element meets the same values in the same order as in a chain reduce to its owner: that is
+// why whoever reduces everything at once and whoever reduces piece by piece get the same bits.
 #include <array>
 
 #include "common/comm/algorithms.h"
@@ -48,6 +49,8 @@ class RingCommunicator : public Communicator {
   Round plan(Range range, int place, std::int64_t i, Effect effect) const;
   void move(const Round& round, View from, View into);
 
+  // An all_reduce is both, one after the other. Its trace numbers the steps of the two through:
+  // this half's first is `first_step` of `steps`.
   void scatter(View buffer, const Partition& partition, int first_step, int steps);
   void gather(View buffer, const Partition& partition, int first_step, int steps);
 

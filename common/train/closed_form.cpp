@@ -46,8 +46,8 @@ std::string which_stage_fits(std::int64_t budget, std::int64_t beside_states,
     if (fits < 0 && bytes + beside_states <= budget) fits = stage;
   }
   const std::string verdict =
-      fits < 0 ? "none fits: use more ranks, a smaller batch or model, or a larger budget"
-               : fmt::format("the first that fits: stage {}", fits);
+      fits < 0 ? "none can fit: use more ranks, a smaller batch or model, or a larger budget"
+               : fmt::format("the first that may fit: stage {}", fits);
   return fmt::format(
       "model states on {} ranks would be {}; beside the {} used or asked for until "
       "now for everything else, {}",

@@ -35,7 +35,9 @@ constexpr const char* kExamples =
     "  {0} --memory-budget 4MiB                   a device that may be too small\n"
     "  {0} --json out.json --quiet                the numbers, for a program\n"
     "  mpirun -n 4 {0}                            the same bits, as processes\n"
-    "Exit status: 0; 1: a rank failed; 2: a command line or an input that cannot be used.";
+    "Exit status: 0; 1: a rank failed; 2: a command line or an input that cannot be used, or a "
+    "device\n"
+    "that is too small.";
 
 UsageError bad(const std::string& what) { return UsageError(what); }
 
@@ -184,7 +186,8 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   app.add_option("--collectives", collectives,
                  "ring, direct, or library (MPI's own): who adds in which order")
       ->group("How the work is divided");
-  app.add_option("--threads", o.threads, "threads per rank for its operators")
+  app.add_option("--threads", o.threads,
+                 "threads per rank for its operators; another number may give other bits")
       ->group("How the work is divided");
   app.add_option("--timeout", o.timeout, "seconds that a rank waits for another")
       ->group("How the work is divided");
@@ -221,8 +224,9 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   app.add_option("--loss-scale-window", o.loss_scale_window,
                  "iterations without overflow until the scale doubles")
       ->group("Numbers");
-  app.add_option("--overflow-at", overflow,
-                 "RANK:ITERATION (from 0): make this rank's gradients overflow, to see all skip")
+  app.add_option(
+         "--overflow-at", overflow,
+         "RANK:ITERATION, both from 0: make this rank's gradients overflow, to see all skip")
       ->group("Numbers");
 
   app.add_option("--memory-budget", budget, "bytes of each rank's device: 64MiB; default: no limit")

@@ -186,6 +186,7 @@ void Rank::finish(View params, const AdamW& optimizer) {
   if (!options.quiet) {
     std::fputs(report_->summary().c_str(), stdout);
     std::fflush(stdout);
+    std::fflush(stdout);
     fmt::print(stderr, "median {:.1f} ms per iteration\n", report_->median_seconds() * 1e3);
   }
   if (report_->none_accepted()) {

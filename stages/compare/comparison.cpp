@@ -123,7 +123,9 @@ void add_traffic_and_time(Table& table, const std::vector<StageResult>& results)
                ? fmt::format("{:.2f} x", r.median_seconds / first.median_seconds)
                : std::string("-");
   });
-  add_row(table, results, "final loss", [](const StageResult& r) { return exact(r.last().loss); });
+  add_row(table, results, "final loss", [](const StageResult& r) {
+    return r.last().loss ? fmt::format("{:.12g}", *r.last().loss) : "not finite";
+  });
   add_row(table, results, "fingerprint", [](const StageResult& r) { return r.last().fingerprint; });
 }
 
@@ -214,9 +216,10 @@ std::string about_traffic(const std::vector<StageResult>& results) {
                                        listed(more))
                          : "; " + listed(more);
   }
+  if (!text.empty()) text += ".";
   if (results.back().stage == "zero3" && results.size() > 1)
-    text += ", because it sends the parameters twice, forward and backward";
-  return text.empty() ? "" : text + ".";
+    text += " ZeRO-3 sends the parameters twice: for the forward and for the backward pass.";
+  return text;
 }
 
 }  // namespace

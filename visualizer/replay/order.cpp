@@ -120,18 +120,21 @@ class Ordering {
   void set_times(Order order) {
     const std::size_t K = log_.ranks.size();
     std::vector<std::size_t> next(K, 0);
+    if (order == Order::logical) count_steps();
     while (true) {
       bool progress = false, waits = false;
       for (std::size_t r = 0; r < K; ++r) {
-        for (; next[r] < times_[r].size(); ++next[r]) {
+        for (; next[r] < times_[r].size(); ++next[r], progress = true) {
           const std::uint32_t send = sends_[r][next[r]];
           const std::size_t from = send == Ordered::kNone ? r : source(r, next[r]);
-          if (send != Ordered::kNone && send >= next[from]) {
+          std::int64_t before = next[r] == 0 ? -1 : times_[r][next[r] - 1];
+          const bool step = order == Order::logical &&
+                            std::holds_alternative<event::Step>(log_.ranks[r].events[next[r]].what);
+          if ((send != Ordered::kNone && send >= next[from]) || (step && !all_here(r, before))) {
             waits = true;
             break;
           }
-          progress = true;
-          const std::int64_t before = next[r] == 0 ? -1 : times_[r][next[r] - 1];
+          if (step) before = steps_[passed_[r]++].last;
           const std::int64_t sent = send == Ordered::kNone ? -1 : times_[from][send];
           times_[r][next[r]] =
               order == Order::logical
@@ -140,8 +143,42 @@ class Ordering {
         }
       }
       if (!waits) return;
-      if (!progress) break_circle(next);
+      if (progress) continue;
+      if (together_) together_ = false;  // not one program's steps: each rank at its own pace
+      else break_circle(next);
     }
+  }
+
+  // ---- steps: where the ranks wait for each other in logical time ----
+
+  struct StepBegins {
+    std::size_t expected = 0;  // ranks that have this step in their trace
+    std::size_t arrived = 0;   // of them, those that have done all before it
+    std::int64_t last = -1;    // the time of the last event that one of them did before it
+  };
+
+  void count_steps() {
+    passed_.assign(log_.ranks.size(), 0);
+    arrived_.assign(log_.ranks.size(), 0);
+    for (const RankLog& rank : log_.ranks) {
+      std::size_t n = 0;
+      for (std::size_t i = 0; i < rank.events.size(); ++i) {
+        if (!std::holds_alternative<event::Step>(rank.events[i].what)) continue;
+        if (n == steps_.size()) steps_.emplace_back();
+        ++steps_[n++].expected;
+      }
+    }
+  }
+
+  // Rank r has come to its next step: whether all others have, too.
+  bool all_here(std::size_t r, std::int64_t before) {
+    StepBegins& step = steps_[passed_[r]];
+    if (arrived_[r] == passed_[r]) {
+      ++arrived_[r];
+      ++step.arrived;
+      step.last = std::max(step.last, before);
+    }
+    return !together_ || step.arrived == step.expected;
   }
 
   // All ranks that are left wait for messages of each other: the first does without.
@@ -189,6 +226,9 @@ class Ordering {
   std::vector<std::vector<std::uint32_t>> sends_;  // by rank and own index, of receives: its send
   std::vector<std::vector<std::int64_t>> times_;   // by rank and own index
   std::vector<std::int64_t> offsets_;              // by rank: of its clock
+  std::vector<StepBegins> steps_;                  // the n-th step of each rank
+  std::vector<std::size_t> passed_, arrived_;      // by rank: steps begun, steps come to
+  bool together_ = true;
   std::vector<std::string> notes_;
 };
 

@@ -13,7 +13,8 @@ namespace zero::replay {
 // Which of the orders that respect each rank's own and put every receive after its send.
 enum class Order {
   logical,  // ranks advance together: an event's time is 1 + the later of the event before it on
-            // its rank and, for a receive, its send (Lamport's clock); then by rank
+            // its rank and, for a receive, its send (Lamport's clock); all ranks begin their n-th
+            // step together, when all have done all of the one before it
   measured  // by the ranks' clocks, set against each other so that no receive is before its send
 };
 

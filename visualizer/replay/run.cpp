@@ -10,8 +10,6 @@
 namespace zero::replay {
 namespace {
 
-constexpr std::size_t kBetweenKeyframes = 512;              // events, unless that needs
-constexpr std::size_t kKeyframeMemory = 256 * 1024 * 1024;  // more bytes than this
 constexpr std::size_t kMostNotes = 40;
 
 }  // namespace
@@ -23,14 +21,14 @@ std::shared_ptr<const Run> Run::open(const std::string& directory, Order order,
   return from(reader.log(), order, progress);
 }
 
-std::shared_ptr<const Run> Run::from(RunLog log, Order order, Progress* progress) {
+std::shared_ptr<const Run> Run::from(RunLog log, Order order, Progress* progress, Keyframes keep) {
   const bool any = std::any_of(log.ranks.begin(), log.ranks.end(),
                                [](const RankLog& rank) { return !rank.path.empty(); });
   if (!any) throw TraceError(log.directory + ": no trace");
-  return std::shared_ptr<const Run>(new Run(std::move(log), order, progress));
+  return std::shared_ptr<const Run>(new Run(std::move(log), order, progress, keep));
 }
 
-Run::Run(RunLog log, Order order, Progress* progress)
+Run::Run(RunLog log, Order order, Progress* progress, Keyframes keep)
     : log_(std::move(log)),
       order_(order),
       notes_(log_.notes),
@@ -40,7 +38,7 @@ Run::Run(RunLog log, Order order, Progress* progress)
   notes_.insert(notes_.end(), ordered_.notes.begin(), ordered_.notes.end());
   find_buffers();
   find_chapters();
-  play_once(progress);
+  play_once(progress, keep);
 }
 
 const event::Header& Run::header() const {
@@ -129,10 +127,10 @@ void Run::find_chapters() {
   }
 }
 
-void Run::play_once(Progress* progress) {
+void Run::play_once(Progress* progress, Keyframes keep) {
   World world(*this);
   keyframes_.push_back(world);
-  std::size_t between = kBetweenKeyframes, memory = 0;
+  std::size_t memory = 0;
   std::vector<std::string> mistakes;
   while (world.position < size()) {
     const EventIndex e = world.position;
@@ -147,14 +145,15 @@ void Run::play_once(Progress* progress) {
       }
       memory_[r].push_back(point);
     }
-    if (world.position % between != 0) continue;
+    if (world.position % keep.between != 0) continue;
     if (progress && progress->cancelled) throw Cancelled();
     keyframes_.push_back(world);
     memory += world.weight();
-    if (memory < kKeyframeMemory) continue;
+    if (memory < keep.memory) continue;
     // Every second one is enough: those at multiples of twice the distance.
-    between *= 2;
-    std::erase_if(keyframes_, [&](const World& keyframe) { return keyframe.position % between; });
+    keep.between *= 2;
+    std::erase_if(keyframes_,
+                  [&](const World& keyframe) { return keyframe.position % keep.between != 0; });
     memory = 0;
     for (const World& keyframe : keyframes_) memory += keyframe.weight();
   }

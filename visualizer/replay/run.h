@@ -33,6 +33,12 @@ struct MemoryPoint {
   std::array<std::int64_t, kMemoryCategories> live{};
 };
 
+// Worlds that a run keeps, so that any position is near one.
+struct Keyframes {
+  std::size_t between = 512;                    // events
+  std::size_t memory = std::size_t{256} << 20;  // bytes; more are kept further apart
+};
+
 // Never changes: any number of threads may read it.
 class Run {
  public:
@@ -42,7 +48,7 @@ class Run {
                                          Progress* progress = nullptr);
   // The same from what is read already. Throws TraceError when `log` has no rank.
   static std::shared_ptr<const Run> from(RunLog log, Order order = Order::logical,
-                                         Progress* progress = nullptr);
+                                         Progress* progress = nullptr, Keyframes keyframes = {});
   // The same events in another order.
   std::shared_ptr<const Run> in_order(Order order) const { return from(log_, order); }
 
@@ -82,10 +88,10 @@ class Run {
   World at(std::size_t position) const;
 
  private:
-  Run(RunLog log, Order order, Progress* progress);
+  Run(RunLog log, Order order, Progress* progress, Keyframes keep);
   void find_buffers();
   void find_chapters();
-  void play_once(Progress* progress);  // keyframes, notes
+  void play_once(Progress* progress, Keyframes keep);  // keyframes, memory, notes
 
   RunLog log_;
   Order order_;

@@ -39,7 +39,7 @@ struct Fixture {
 
 std::uintptr_t address(View view) { return reinterpret_cast<std::uintptr_t>(view.data()); }
 
-TEST_CASE("a buffer for positions [a, b) starts at a * element size modulo 256") {
+TEST_CASE("a buffer for positions from a on starts at a * element size modulo 256") {
   Fixture f;
   for (const Dtype dtype : {Dtype::fp32, Dtype::fp16, Dtype::bf16}) {
     for (const std::int64_t a : {0, 1, 3, 63, 64, 127, 128, 129, 1000, 1'234'567}) {

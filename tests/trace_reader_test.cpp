@@ -64,7 +64,7 @@ TEST_CASE("a trace cut off at any byte gives the events of its whole lines") {
   }
 }
 
-TEST_CASE("random damage to a trace gives an error with file and line, or events; never a crash") {
+TEST_CASE("random damage to a trace gives an error with file and line, or events, never a crash") {
   const TemporaryFolder folder;
   SmallRun::Options options;
   options.iterations = 1;

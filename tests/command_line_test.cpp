@@ -354,4 +354,41 @@ TEST_CASE("with --json a pipe or a device is written as it is") {
   CHECK(nlohmann::json::parse(finished.out).at("world_size") == 3);
 }
 
+TEST_CASE("an empty value is a mistake, not a missing option") {
+  for (const std::string option : {"--json", "--save", "--save-initial", "--trace", "--dump-state",
+                                   "--data", "--memory-budget", "--overflow-at", "--seed"}) {
+    check_refused({option, ""}, option + ": needs a value");
+  }
+}
+
+TEST_CASE("numbers are read whole: nothing wraps around or saturates") {
+  check_refused({"--seed", "-1"}, "0 to 2^64 - 1");
+  check_refused({"--seed", "18446744073709551616"}, "0 to 2^64 - 1");
+  check_refused({"--overflow-at", "4294967296:0"}, "RANK:ITERATION");
+  check_refused({"--overflow-at", "+0:0"}, "RANK:ITERATION");
+  check_refused({"--overflow-at", "0: 0"}, "RANK:ITERATION");
+  check_refused({"--heads", "2147483647"}, "use --heads 128");
+}
+
+TEST_CASE("data that never ends, or cannot be read, is refused") {
+  check_refused({"--data", "/dev/zero"}, "is a device");
+  check_refused({"--data", "/proc/self/mem"}, "cannot be read");
+}
+
+TEST_CASE("a batch whose activations no memory holds is refused at once") {
+  check_refused({"--batch", "1048576"}, "activations");
+}
+
+TEST_CASE("output that cannot be written is no success, and a closed error stream no crash") {
+  const std::string small_run = "--layers 1 --channels 8 --heads 1 --batch 4 --iterations 1";
+  const auto shell = [&](const std::string& redirections) {
+    return run({"/bin/sh", "-c", stage_path("zero2") + " " + small_run + " " + redirections});
+  };
+  const Finished full = shell("> /dev/full");
+  INFO(full.describe());
+  CHECK(full.status == 1);
+  CHECK_THAT(full.err, contains_text("cannot write to standard output"));
+  CHECK(shell("> /dev/null 2>&-").status == 0);
+}
+
 }  // namespace zero

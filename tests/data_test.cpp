@@ -121,7 +121,8 @@ TEST_CASE("a malformed .bin file is refused, with the reason") {
   CHECK_THAT(reason(bin_file({20240520, 1, 3}, {3, 4}), 256), contains_text("says 3 tokens"));
   CHECK_THAT(reason(bin_file({20240520, 1, 1}, {3, 4}), 256), contains_text("holds 2"));
   CHECK_THAT(reason(bin_file({20240520, 1, -1}, {}), 256), contains_text("says -1 tokens"));
-  CHECK_THAT(reason(bin_file({20240520, 1, 2}, {3, 4}) + "x", 256), contains_text("tokens"));
+  CHECK_THAT(reason(bin_file({20240520, 1, 2}, {3, 4}) + "x", 256),
+             contains_text("one byte of two"));
   CHECK_THAT(reason(std::string(1000, '\0'), 256), contains_text("1000 bytes"));
   CHECK_THAT(reason("", 256), contains_text("is empty"));
   CHECK_THAT(reason(bin_file({20240520, 1, 3}, {3, 256, 4}), 256),

@@ -1,4 +1,4 @@
-// The collectives, in NCCL's words. Every reduction averages, in an order that is written down here.
+// The collectives, in NCCL's words. Every reduction averages, in an order that stands here.
 #pragma once
 
 #include <cstdint>

@@ -35,7 +35,7 @@ void run_rank(ThreadGroup& group, int rank, const RankProgram& program, std::ato
   if (!message.starts_with(name) || message.find_first_of(":,") != name.size()) {
     message = message.empty() ? "" : fmt::format("{}: {}", name, message);
   }
-  if (!message.empty()) fmt::print(stderr, "{}\n", message);
+  if (!message.empty()) std::fputs(fmt::format("{}\n", message).c_str(), stderr);
   group.abort(rank);
 }
 
@@ -51,7 +51,8 @@ int run_on_threads(int world_size, double timeout, const RankProgram& program) {
     }
   } catch (const std::system_error& error) {
     failed = true;
-    fmt::print(stderr, "cannot start {} threads: {}\n", world_size, error.what());
+    std::fputs(fmt::format("cannot start {} threads: {}\n", world_size, error.what()).c_str(),
+               stderr);
     group.abort(static_cast<int>(threads.size()));
   }
   for (std::thread& thread : threads) thread.join();

@@ -3,6 +3,7 @@
 
 #include <CLI/CLI.hpp>
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <string>
@@ -26,7 +27,7 @@ constexpr const char* kAbout =
     "A trace that was cut off (a killed rank) is shown as far as it goes.";
 
 int fail(const std::string& message) {
-  fmt::print(stderr, "trace_export: {}\n", message);
+  std::fputs(fmt::format("trace_export: {}\n", message).c_str(), stderr);
   return 2;
 }
 
@@ -47,16 +48,19 @@ int main(int argc, char** argv) {
   if (output.empty()) output = directory + "/chrome.json";
   try {
     const zero::RunTrace run = zero::read_run(directory);
-    for (const std::string& note : run.notes) fmt::print(stderr, "note: {}\n", note);
+    for (const std::string& note : run.notes)
+      std::fputs(fmt::format("note: {}\n", note).c_str(), stderr);
     std::ofstream file(output, std::ios::binary);
     if (!file) return fail(fmt::format("cannot write {}: {}", output, std::strerror(errno)));
     const zero::ChromeSummary summary = zero::write_chrome_trace(run, file);
     file.close();
     if (!file) return fail(fmt::format("cannot write {}: {}", output, std::strerror(errno)));
-    fmt::print(
-        "{}: {} ranks, {} slices, {} arrows, {} counter values; open it in "
-        "https://ui.perfetto.dev\n",
-        output, run.ranks.size(), summary.slices, summary.arrows, summary.counters);
+    std::fputs(
+        fmt::format("{}: {} ranks, {} slices, {} arrows, {} counter values; open it in "
+                    "https://ui.perfetto.dev\n",
+                    output, run.ranks.size(), summary.slices, summary.arrows, summary.counters)
+            .c_str(),
+        stdout);
   } catch (const std::exception& error) {
     return fail(error.what());
   }

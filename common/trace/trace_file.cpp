@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <charconv>
 #include <cmath>
+#include <cstdio>
 #include <cstring>
 #include <filesystem>
 #include <nlohmann/json.hpp>
@@ -138,8 +139,10 @@ bool Trace::File::end(bool flush_now) {
   print(lines, "}}\n");
   if (!flush_now && lines.size() < kFlushBytes) return true;
   if (flush()) return true;
-  fmt::print(stderr, "rank {}: the trace ends here: cannot write {}: {}; the run goes on\n", rank_,
-             path_, std::strerror(errno));
+  std::fputs(fmt::format("rank {}: the trace ends here: cannot write {}: {}; the run goes on\n",
+                         rank_, path_, std::strerror(errno))
+                 .c_str(),
+             stderr);
   return false;
 }
 

@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <memory>
 #include <string_view>
 
 #include "common/memory/bytes.h"
@@ -19,14 +19,37 @@ namespace {
 constexpr std::int32_t kBinMagic = 20240520;  // llm.c: dev/data/data_common.py
 constexpr std::int32_t kBinVersion = 1;
 constexpr std::size_t kBinHeader = 256 * sizeof(std::int32_t);
+constexpr std::int64_t kMostBytes = std::int64_t{4} << 30;  // of a data set; all of it is held
 
+// A file, or what comes through a pipe. Devices never end.
 std::string read_file(const std::string& path) {
+  namespace fs = std::filesystem;
   std::error_code error;
-  if (std::filesystem::is_directory(path, error))
+  const fs::file_status status = fs::status(path, error);
+  if (fs::is_directory(status))
     throw UsageError(fmt::format("--data {}: is a folder; name a text file or a .bin file", path));
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw UsageError(fmt::format("--data {}: cannot be read; check the name", path));
-  std::string content((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  if (fs::exists(status) && !fs::is_regular_file(status) && !fs::is_fifo(status))
+    throw UsageError(fmt::format("--data {}: is a device; name a text file or a .bin file", path));
+  if (fs::is_regular_file(status) &&
+      fs::file_size(path, error) > static_cast<std::uintmax_t>(kMostBytes)) {
+    throw UsageError(
+        fmt::format("--data {}: has {}; at most {} are read, cut it", path,
+                    format_bytes(static_cast<std::int64_t>(fs::file_size(path, error))),
+                    format_bytes(kMostBytes)));
+  }
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                             &std::fclose);
+  std::string content;
+  std::array<char, 1 << 16> block;
+  while (file) {
+    const std::size_t count = std::fread(block.data(), 1, block.size(), file.get());
+    content.append(block.data(), count);
+    if (content.size() > static_cast<std::size_t>(kMostBytes))
+      throw UsageError(fmt::format("--data {}: does not end; cut it", path));
+    if (count < block.size()) break;
+  }
+  if (!file || std::ferror(file.get()))
+    throw UsageError(fmt::format("--data {}: cannot be read; check the name", path));
   if (content.empty()) throw UsageError(fmt::format("--data {}: is empty", path));
   return content;
 }
@@ -51,7 +74,8 @@ std::vector<std::uint16_t> parse_bin(const std::string& path, std::string_view c
   if (header[1] != kBinVersion)
     throw malformed(fmt::format("version {}, expected {}", header[1], kBinVersion));
   const std::int64_t present = static_cast<std::int64_t>(content.size() - kBinHeader) / 2;
-  if (header[2] < 1 || header[2] != present || content.size() % 2 != 0)
+  if (content.size() % 2 != 0) throw malformed("its last token has one byte of two");
+  if (header[2] < 1 || header[2] != present)
     throw malformed(fmt::format("the header says {} tokens, the file holds {}",
                                 with_commas(header[2]), with_commas(present)));
   std::vector<std::uint16_t> tokens(static_cast<std::size_t>(present));

@@ -36,16 +36,29 @@ void check_long_enough(const Options& options, const Dataset& dataset) {
 // more.)
 void check_fits(const Options& options, const Model& model, const ClosedForm& form,
                 int ranks_here) {
+  // What each block keeps for its backward pass, 16 C for each token (common/model/activations.h),
+  // attention's and the head's not counted.
+  const ModelConfig& m = options.model;
+  const std::int64_t kept = std::int64_t{options.batch} / options.ranks * m.context * 16 *
+                            m.channels * m.layers * bytes_of(options.dtype);
   const std::int64_t memory = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   const std::int64_t states = evaluate(form, model.num_parameters(), options.ranks, options.dtype,
                                        options.optimizer_bytes_per_parameter())
                                   .model_states;
-  if (std::min(states, options.memory_budget) <= memory / ranks_here) return;
-  throw UsageError(
-      fmt::format("--layers {} --channels {}: {} parameters need {} of model states per rank, and "
-                  "this machine has {} for {} of {} ranks; use a smaller model or more machines",
-                  options.model.layers, options.model.channels, with_commas(model.num_parameters()),
-                  format_bytes(states), format_bytes(memory), ranks_here, options.ranks));
+  if (std::min(states, options.memory_budget) > memory / ranks_here) {
+    throw UsageError(fmt::format(
+        "--layers {} --channels {}: {} parameters need {} of model states per rank, and this "
+        "machine has {} for {} of {} ranks; use a smaller model or more machines",
+        m.layers, m.channels, with_commas(model.num_parameters()), format_bytes(states),
+        format_bytes(memory), ranks_here, options.ranks));
+  }
+  if (std::min(kept, options.memory_budget) > memory / ranks_here) {
+    throw UsageError(fmt::format(
+        "--batch {} --context {}: the activations of the blocks alone need {} per rank, and "
+        "this machine has {} for {} of {} ranks; use a smaller batch or more machines",
+        options.batch, m.context, format_bytes(kept), format_bytes(memory), ranks_here,
+        options.ranks));
+  }
 }
 
 }  // namespace
@@ -53,6 +66,8 @@ void check_fits(const Options& options, const Model& model, const ClosedForm& fo
 void run_rank(const Options& options, const Model& model, const Dataset& dataset,
               const ClosedForm& form, Transport& transport, void (*train)(Rank&)) {
   const auto too_small = [&](const std::string& where, const OutOfMemory& error) {
+    if (options.memory_budget == MemoryTracker::kUnlimited)  // the operating system's refusal
+      return OutOfMemory(where + ": " + error.what());
     return OutOfMemory(where + ": " + error.what() + "; " +
                        which_stage_fits(options.memory_budget, error.beside_states,
                                         model.num_parameters(), options.ranks, options.dtype,
@@ -161,7 +176,13 @@ int launch(int argc, char** argv, void (*train)(Rank&), const ClosedForm& form) 
     status = mpi_worst_status(status);
   }
   std::fputs(mistake.c_str(), stderr);
-  return status != 0 || work.stop ? status : run(work, form, train, mpi);
+  if (status == 0 && !work.stop) status = run(work, form, train, mpi);
+  // What was not written was not done: a full disk or a closed pipe must not look like success.
+  if (status == 0 && (std::fflush(stdout) != 0 || std::ferror(stdout))) {
+    std::fputs(fmt::format("{}: cannot write to standard output\n", program).c_str(), stderr);
+    status = 1;
+  }
+  return status;
 }
 
 }  // namespace zero

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <charconv>
 #include <cmath>
 #include <filesystem>
 #include <map>
@@ -40,6 +41,14 @@ constexpr const char* kExamples =
     "that is too small.";
 
 UsageError bad(const std::string& what) { return UsageError(what); }
+
+// Digits and nothing else, not too large for `number`.
+template <class Number>
+bool whole_number(std::string_view text, Number& number) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  return error == std::errc() && end == text.data() + text.size() && !text.empty() &&
+         text.front() != '-';
+}
 
 // The number of ranks nearest to `ranks` that divides `batch`, or the batch that `ranks` divides.
 std::string nearest_that_works(int batch, int ranks) {
@@ -119,8 +128,12 @@ void check(const Options& o, bool mpi) {
   at_most("--batch", o.batch, kMostBatch);
   at_most("--threads", o.threads, 1024);
   at_most("--timeout", o.timeout, 1e6);
+  if (o.model.heads > o.model.channels) {
+    throw bad(fmt::format("--heads {}: at most one per channel; use --heads {} or --channels {}",
+                          o.model.heads, o.model.channels, o.model.heads));
+  }
   if (o.model.channels % o.model.heads != 0) {
-    const int per_head = std::max(1, o.model.channels / o.model.heads);
+    const int per_head = o.model.channels / o.model.heads;
     throw bad(fmt::format("--channels {}: {} heads do not divide it; use --channels {} or {}",
                           o.model.channels, o.model.heads, per_head * o.model.heads,
                           (per_head + 1) * o.model.heads));
@@ -166,8 +179,7 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   Parsed parsed;
   Options& o = parsed.options;
   o.program = std::filesystem::path(argc > 0 ? argv[0] : "zero").filename().string();
-  bool vocab_given = false;
-  std::string budget, overflow;
+  std::string budget, overflow, seed = std::to_string(o.seed);
 
   CLI::App app(kAbout, o.program);
   app.footer(fmt::format(fmt::runtime(kExamples), o.program));
@@ -199,9 +211,7 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   auto* vocab = app.add_option("--vocab", o.model.vocab,
                                "V: 256 for text (bytes), 50257 for .bin files unless given")
                     ->group("The model");
-  app.add_option("--seed", o.seed, "of the initial weights, not negative")
-      ->check(CLI::NonNegativeNumber)  // the parser takes -1 for the largest number
-      ->group("The model");
+  app.add_option("--seed", seed, "of the initial weights: 0 to 2^64 - 1")->group("The model");
 
   app.add_option("--data", o.data,
                  "a text file (one token a byte) or llm.c's .bin; default: the text shipped here")
@@ -263,6 +273,12 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
     throw bad(fmt::format("{}; see {} --help", error.what(), o.program));
   }
 
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty()) throw bad(fmt::format("{}: needs a value", option->get_name()));
+    }
+  }
+
   const auto choose = [](const auto& choices, const char* option, const std::string& value) {
     const auto found = choices.find(value);
     if (found != choices.end()) return found->second;
@@ -272,8 +288,9 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   };
   o.dtype = choose(dtypes, "--dtype", dtype);
   o.collectives = choose(algorithms, "--collectives", collectives);
-  vocab_given = vocab->count() > 0;
-  if (!vocab_given && o.data.ends_with(".bin")) o.model.vocab = 50257;  // GPT-2's tokenizer
+  if (!whole_number(seed, o.seed))
+    throw bad(fmt::format("--seed {}: write a whole number from 0 to 2^64 - 1", seed));
+  if (vocab->count() == 0 && o.data.ends_with(".bin")) o.model.vocab = 50257;  // GPT-2's tokenizer
   if (!budget.empty()) {
     try {
       o.memory_budget = parse_bytes(budget);
@@ -282,11 +299,12 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
     }
   }
   if (!overflow.empty()) {
-    int used = 0;
-    if (std::sscanf(overflow.c_str(), "%d:%d%n", &o.overflow_rank, &o.overflow_iteration, &used) !=
-            2 ||
-        used != static_cast<int>(overflow.size()) || o.overflow_rank < 0 ||
-        o.overflow_iteration < 0)
+    const std::size_t colon = overflow.find(':');
+    const bool two_numbers =
+        colon != std::string::npos &&
+        whole_number(std::string_view(overflow).substr(0, colon), o.overflow_rank) &&
+        whole_number(std::string_view(overflow).substr(colon + 1), o.overflow_iteration);
+    if (!two_numbers)
       throw bad(fmt::format("--overflow-at {}: write RANK:ITERATION, as 1:3", overflow));
   }
   if (mpi_processes > 0) {

@@ -187,13 +187,17 @@ void Rank::finish(View params, const AdamW& optimizer) {
     std::fputs(report_->summary().c_str(), stdout);
     std::fflush(stdout);
     std::fflush(stdout);
-    fmt::print(stderr, "median {:.1f} ms per iteration\n", report_->median_seconds() * 1e3);
+    std::fputs(
+        fmt::format("median {:.1f} ms per iteration\n", report_->median_seconds() * 1e3).c_str(),
+        stderr);
   }
   if (report_->none_accepted()) {
-    fmt::print(
-        stderr,
-        "warning: no iteration was accepted, so nothing was learnt: every gradient overflowed. "
-        "Let it run longer (the loss scale halves each time) or lower --loss-scale.\n");
+    std::fputs(
+        fmt::format(
+            "warning: no iteration was accepted, so nothing was learnt: every gradient overflowed. "
+            "Let it run longer (the loss scale halves each time) or lower --loss-scale.\n")
+            .c_str(),
+        stderr);
   }
 }
 

@@ -10,6 +10,7 @@
 
 #include "common/device/cpu/check.h"
 #include "common/device/cpu/gemm.h"
+#include "common/memory/bytes.h"
 
 namespace zero {
 namespace {
@@ -31,7 +32,8 @@ std::int64_t mapped_bytes(std::int64_t bytes, std::int64_t offset) {
 }
 
 [[noreturn]] void throw_out_of_memory(std::int64_t bytes) {
-  throw OutOfMemory(fmt::format("the operating system has no {} bytes of memory left", bytes));
+  throw OutOfMemory(fmt::format("the operating system has no memory left: {} were asked for",
+                                format_bytes(bytes)));
 }
 
 // Aligned to a huge page, so that the kernel can use them: fewer page faults, fewer TLB misses.

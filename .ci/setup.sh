@@ -178,6 +178,7 @@ build() {
     tail -n 40 "$log" >&2
     fail "CMake could not configure $folder/; its messages are above."
   }
+  [ -t 1 ] || say "building $folder/ ..."
   quietly cmake --build "$root/$folder" --parallel "$(processors)" --target "$@" ||
     fail "The build in $folder/ failed; the compiler's messages are above."
 }

@@ -44,7 +44,8 @@ TEST_CASE("both orders keep each rank's own and put every receive after its send
       change_lines(folder.path(), [&](json& line) {
         static int rank = 0;
         if (line["e"] == "header") rank = line["rank"];
-        else line["t"] = line["t"].get<std::int64_t>() + (rank * 7 % 4) * 1'000'000'000;
+        else
+          line["t"] = line["t"].get<std::int64_t>() + (rank * 7 % 4) * std::int64_t{1'000'000'000};
       });
       for (const Order order : {Order::logical, Order::measured}) {
         const auto run = Run::open(folder.path(), order);
@@ -74,10 +75,9 @@ TEST_CASE("measured time sets the clocks against each other by no more than mess
     else if (rank == 1) line["t"] = line["t"].get<std::int64_t>() + hour;
   });
   const auto after = Run::open(folder.path(), Order::measured);
-  const EventIndex last = after->size() - 1;
   // An hour on one clock is not an hour on the others: the run still takes its few milliseconds.
-  CHECK(after->time(last) - after->time(after->index_of(0, after->rank(0).events.size() / 2)) <
-        hour / 2);
+  CHECK(after->time(after->size() - 1) - after->time(0) < hour / 2);
+  CHECK(after->time(0) > hour / 2);
 }
 
 TEST_CASE("all ranks begin a step together, when all have done all of the step before it") {

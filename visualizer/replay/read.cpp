@@ -94,7 +94,10 @@ void LogReader::open_files() {
   }
   if (first) return;
   files_.clear();
-  if (first_error.empty()) {
+  std::error_code error;
+  if (first_error.empty() && !fs::is_directory(directory_, error)) {
+    first_error = directory_ + ": no such directory: give the one that --trace DIR wrote";
+  } else if (first_error.empty()) {
     first_error = directory_ + ": no trace here: expected rank0.jsonl, rank1.jsonl, ...";
   }
   throw TraceError(first_error);

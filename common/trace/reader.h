@@ -15,8 +15,8 @@
 namespace zero {
 
 // parse_event, or something quicker that gives the same.
-using LineParser = std::function<std::variant<TraceEvent, UnknownEvent>(std::string_view,
-                                                                        const event::Header&)>;
+using LineParser =
+    std::function<std::variant<TraceEvent, UnknownEvent>(std::string_view, const event::Header&)>;
 
 // A trace that cannot be read: "out/rank1.jsonl:7: ...".
 struct TraceError : std::runtime_error {

@@ -1,7 +1,11 @@
 // Runs several stages on the same work and prints, side by side, what each held, sent and computed.
+#include <fcntl.h>
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <csignal>
+#include <cstdio>
 #include <filesystem>
 #include <fstream>
 #include <stdexcept>
@@ -12,6 +16,7 @@
 #include "stages/compare/batch_sweep.h"
 #include "stages/compare/collectives.h"
 #include "stages/compare/comparison.h"
+#include "stages/compare/say.h"
 #include "stages/compare/table.h"
 #include "stages/compare/verdict.h"
 
@@ -39,7 +44,7 @@ bool all_refused(const std::vector<StageRun>& runs) {
   for (const StageRun& run : runs) {
     if (run.status != 2) return false;
   }
-  fmt::print(stderr, "{}", runs.front().errors);
+  say(stderr, "{}", runs.front().errors);
   return true;
 }
 
@@ -55,14 +60,15 @@ void explain(const ValueDifference& difference, const StageRunner& runner,
           {"values", {difference.values[0], difference.values[1]}},
           {"elements", Json::array()}};
   if (difference.iteration == 0) {
-    fmt::print("  they have not done the same work:\n");
+    say(stdout, "  they have not done the same work:\n");
   } else {
-    fmt::print("  first in iteration {}: {}\n", difference.iteration, difference.what);
+    say(stdout, "  first in iteration {}: {}\n", difference.iteration, difference.what);
   }
-  for (int i = 0; i < 2; ++i) fmt::print("    {:<{}}  {}\n", names[i], width, difference.values[i]);
+  for (int i = 0; i < 2; ++i)
+    say(stdout, "    {:<{}}  {}\n", names[i], width, difference.values[i]);
   if (difference.iteration == 0) return;
   if (!difference.state_differs) {
-    fmt::print("  after that iteration both hold the same parameters and optimizer states\n");
+    say(stdout, "  after that iteration both hold the same parameters and optimizer states\n");
     return;
   }
   std::fflush(stdout);
@@ -70,21 +76,21 @@ void explain(const ValueDifference& difference, const StageRunner& runner,
   try {
     elements = find_elements(difference, runner, options);
   } catch (const std::runtime_error& error) {
-    fmt::print("  which element cannot be said: {}\n", error.what());
+    say(stdout, "  which element cannot be said: {}\n", error.what());
     return;
   }
   if (elements.empty()) {
-    fmt::print(
+    say(stdout,
         "  run again up to there, both hold the same state: one of them does not compute "
         "the same\n  bits each time it runs (a race?)\n");
   }
   for (const DifferingElement& element : elements) {
-    fmt::print("  {}: {} element{} differ{}, the first is {} (position {})\n", element.state,
-               with_commas(element.count), element.count == 1 ? "" : "s",
-               element.count == 1 ? "s" : "", element_name(element), with_commas(element.position));
+    say(stdout, "  {}: {} element{} differ{}, the first is {} (position {})\n", element.state,
+        with_commas(element.count), element.count == 1 ? "" : "s", element.count == 1 ? "s" : "",
+        element_name(element), with_commas(element.position));
     for (int i = 0; i < 2; ++i) {
-      fmt::print("    {:<{}}  {}, on rank {}\n", names[i], width, element.values[i],
-                 element.ranks[i]);
+      say(stdout, "    {:<{}}  {}, on rank {}\n", names[i], width, element.values[i],
+          element.ranks[i]);
     }
     json["elements"].push_back({{"state", element.state},
                                 {"tensor", element.tensor},
@@ -118,13 +124,13 @@ int compare_stages(const CompareOptions& options, const StageRunner& runner, Jso
   json["same_bits"] = nullptr;
   json["measured_equals_formula"] = nullptr;
   if (results.empty()) {
-    fmt::print(stderr, "{}", failures);
+    say(stderr, "{}", failures);
     return 1;
   }
   const auto difference = first_difference(results);
   if (!difference || difference->iteration > 0) {
-    fmt::print("{}\n{}{}\n", comparison_table(results, options.width),
-               what_it_means(results, options.width), skipped_iterations(results, options.width));
+    say(stdout, "{}\n{}{}\n", comparison_table(results, options.width),
+        what_it_means(results, options.width), skipped_iterations(results, options.width));
   }
   std::vector<std::string> wrong;
   for (const StageResult& result : results) {
@@ -133,20 +139,20 @@ int compare_stages(const CompareOptions& options, const StageRunner& runner, Jso
   }
   json["measured_equals_formula"] = wrong.empty();
   json["formula_errors"] = wrong;
-  fmt::print("measured = formula: {}\n", wrong.empty() ? "yes" : "no");
-  for (const std::string& error : wrong) fmt::print("  {}\n", wrap(error, options.width - 2, 4));
+  say(stdout, "measured = formula: {}\n", wrong.empty() ? "yes" : "no");
+  for (const std::string& error : wrong) say(stdout, "  {}\n", wrap(error, options.width - 2, 4));
   if (difference) {
     json["same_bits"] = false;
-    fmt::print("same bits: no\n");
+    say(stdout, "same bits: no\n");
     explain(*difference, runner, options, json["first_difference"]);
   } else if (failed.empty()) {
     json["same_bits"] = true;
-    fmt::print("same bits: yes\n");
+    say(stdout, "same bits: yes\n");
   } else {
-    fmt::print("same bits: incomplete ({} failed)\n", failed);
+    say(stdout, "same bits: incomplete ({} failed)\n", failed);
   }
   std::fflush(stdout);
-  fmt::print(stderr, "{}", failures);
+  say(stderr, "{}", failures);
   return wrong.empty() && !difference && failed.empty() ? 0 : 1;
 }
 
@@ -174,21 +180,39 @@ int run(const CompareOptions& options) {
   return status;
 }
 
+// A pipe or a file opened later must not become standard output or error because that was closed.
+// What stands in its place cannot be written to.
+void hold_standard_streams() {
+  for (int stream = STDIN_FILENO; stream <= STDERR_FILENO; ++stream) {
+    if (fcntl(stream, F_GETFD) < 0) open("/dev/null", O_RDONLY);
+  }
+}
+
+int run_and_report(int argc, char** argv) {
+  try {
+    const ParsedCompare parsed = parse_compare_options(argc, argv);
+    return parsed.stop ? 0 : run(parsed.options);
+  } catch (const UsageError& error) {
+    say(stderr, "compare: {}\n", error.what());
+    return 2;
+  } catch (const Interrupted& interrupted) {
+    // Nobody reads on after SIGPIPE.
+    if (interrupted.signal != SIGPIPE) say(stderr, "compare: interrupted\n");
+    return 128 + interrupted.signal;
+  } catch (const std::exception& error) {
+    say(stderr, "compare: {}\n", error.what());
+    return 1;
+  }
+}
+
 }  // namespace
 }  // namespace zero
 
 int main(int argc, char** argv) {
-  try {
-    const zero::ParsedCompare parsed = zero::parse_compare_options(argc, argv);
-    return parsed.stop ? 0 : zero::run(parsed.options);
-  } catch (const zero::UsageError& error) {
-    fmt::print(stderr, "compare: {}\n", error.what());
-    return 2;
-  } catch (const zero::Interrupted& interrupted) {
-    fmt::print(stderr, "compare: interrupted\n");
-    return 128 + interrupted.signal;
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "compare: {}\n", error.what());
-    return 1;
-  }
+  zero::hold_standard_streams();
+  const int status = zero::run_and_report(argc, argv);
+  // What was not written was not done: a full disk must not look like success.
+  if (std::fflush(stdout) == 0 && !std::ferror(stdout)) return status;
+  zero::say(stderr, "compare: cannot write to standard output\n");
+  return status == 0 ? 1 : status;
 }

@@ -68,7 +68,7 @@ TEST_CASE("a command line that compare cannot use gives one line and status 2, a
   CHECK(programs.arguments("ddp").empty());
 }
 
-TEST_CASE("Ctrl-C ends the stage that runs, and everything that it has started") {
+TEST_CASE("a signal ends the stage that runs, and everything that it has started") {
   const Pretended programs;
   programs.script("zero1", "sleep 100 &\necho $! > \"$here/sleeper\"\nwait\n");
   const auto started = std::chrono::steady_clock::now();
@@ -78,13 +78,14 @@ TEST_CASE("Ctrl-C ends the stage that runs, and everything that it has started")
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     return condition();
   };
-  const int which = GENERATE(SIGINT, SIGTERM);
+  const int which = GENERATE(SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE);
   const Outcome outcome = programs.run({}, [&](pid_t compare) {
     patiently([&] { return !read_file(sleeper).empty(); });
+    CHECK_FALSE(fs::is_empty(programs.folder / "temporary"));  // so that its removal is seen
     kill(compare, which);
   });
   CHECK(outcome.status == 128 + which);
-  CHECK(contains(outcome.err, "compare: interrupted\n"));
+  CHECK(contains(outcome.err, "compare: interrupted\n") == (which != SIGPIPE));
   CHECK(programs.arguments("zero2").empty());
   const pid_t left = std::stoi(read_file(sleeper));
   // Gone, or only waiting for init to note it.
@@ -92,6 +93,45 @@ TEST_CASE("Ctrl-C ends the stage that runs, and everything that it has started")
     return kill(left, 0) != 0 || contains(read_file(fmt::format("/proc/{}/stat", left)), ") Z ");
   }));
   CHECK(std::chrono::steady_clock::now() - started < std::chrono::seconds(60));
+}
+
+TEST_CASE("when nobody reads on, compare ends as other programs do, and runs no further stage") {
+  const Pretended programs;
+  programs.script("zero1", "while [ ! -f \"$here/gone\" ]; do sleep 0.01; done\nexit 1\n");
+  const Outcome outcome = programs.run_in_shell(
+      "{ \"$@\" 2>&1; echo $? > status; } | { head -n 1; exec <&-; : > gone; }");
+  CHECK(contains(outcome.out, "ddp: done in "));
+  CHECK(read_file(programs.folder / "status") == fmt::format("{}\n", 128 + SIGPIPE));
+  CHECK_FALSE(programs.arguments("zero1").empty());
+  CHECK(programs.arguments("zero2").empty());
+}
+
+TEST_CASE("where nothing can be written to standard error, the comparison is as good") {
+  const Pretended programs;
+  const bool fails = GENERATE(false, true);
+  if (fails) programs.script("zero2", "echo 'something went wrong' >&2; exit 1\n");
+  const Outcome usual = programs.run_in_shell("\"$@\"");
+  const std::string line = GENERATE("\"$@\" 2>&-", "\"$@\" 2>/dev/full", "\"$@\" <&- 2>&-");
+  const fs::path json = programs.folder / "result.json";
+  const Outcome outcome = programs.run_in_shell(line, {"--json", json});
+  INFO(line);
+  CHECK(outcome.status == (fails ? 1 : 0));
+  CHECK(outcome.out == usual.out);
+  CHECK(Json::parse(read_file(json))["stages"][2]["errors"] ==
+        (fails ? "something went wrong\n" : ""));
+  CHECK(programs.run_in_shell(line, {"--width", "1"}).status == 2);
+}
+
+TEST_CASE("output that could not be written is one line and not success") {
+  const Pretended programs;
+  const std::string line = GENERATE("\"$@\" >/dev/full", "\"$@\" >&-", "\"$@\" <&- >&-");
+  const Words arguments = GENERATE(Words{"--quiet"}, Words{"--batch-sweep", "--quiet"},
+                                   Words{"--collectives-agree", "--quiet"}, Words{"--help"});
+  const Outcome outcome = programs.run_in_shell(line, arguments);
+  INFO(line << ' ' << arguments.front());
+  CHECK(outcome.status == 1);
+  CHECK(outcome.err == "compare: cannot write to standard output\n");
+  CHECK(programs.run_in_shell(line + " 2>/dev/full", arguments).status == 1);
 }
 
 TEST_CASE("other options go to every stage, and each stage gets its own folder for the trace") {

@@ -1,4 +1,6 @@
 // compare's table, what it says and its verdicts, on pretended stages.
+#include <cmath>
+
 #include "pretended_stages.h"
 
 TEST_CASE("the table sets what was measured beside the closed form, stage by stage") {
@@ -20,11 +22,34 @@ TEST_CASE("the table sets what was measured beside the closed form, stage by sta
         Words{"1.00", "x", "1.00", "x", "1.00", "x", "1.50", "x"});
   CHECK(cells(outcome.out, "  relative to DDP", 1) ==
         Words{"1.00", "x", "1.50", "x", "1.50", "x", "1.50", "x"});
-  const std::string loss = fmt::format("{}", 4.1234567890123456 - 0.1 * 2);
+  // Twelve digits, so that four columns fit beside each other; all of its bits are in --json.
+  const std::string loss = fmt::format("{:.12g}", 4.1234567890123456 - 0.1 * 2);
   CHECK(cells(outcome.out, "final loss") == Words(4, loss));
   CHECK(cells(outcome.out, "fingerprint") == Words(4, "00000000000000a2"));
   CHECK(contains(outcome.out, "\nmeasured = formula: yes\nsame bits: yes\n"));
   CHECK(longest_line(outcome.out) <= 100);
+}
+
+TEST_CASE("four columns stand beside each other in 100 characters, whatever the loss is") {
+  // From the smallest fp32 number to the largest: a loss is a mean of such, and not negative.
+  const double loss = GENERATE(4.1234567890123456, 1.0 / 3, 1e-5 / 3, 1234567.8901234567, 0.0,
+                               1.401298464324817e-45, 3.4028234663852886e38, std::nan(""));
+  const Pretended programs;
+  for (const std::string& stage : kStages) {
+    Json result = good_result(stage);
+    result["iterations"][2]["loss"] = std::isnan(loss) ? Json() : Json(loss);
+    programs.result(stage, result);
+  }
+  const Outcome outcome = programs.run({"--width", "100"});
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+  CHECK(longest_line(outcome.out) <= 100);
+  const Words shown = cells(outcome.out, "final loss");
+  CHECK(shown.size() == (std::isnan(loss) ? 8 : 4));  // "not finite" is two words
+  if (!std::isnan(loss)) {
+    for (const std::string& text : shown)
+      CHECK(std::stod(text) == Approx(loss).epsilon(1e-11).margin(0));
+  }
 }
 
 TEST_CASE("a byte more or less on one rank only is told, and is a failure") {

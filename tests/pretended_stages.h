@@ -109,6 +109,7 @@ class Pretended {
     std::string name = (fs::temp_directory_path() / "compare-test-XXXXXX").string();
     REQUIRE(mkdtemp(name.data()));
     folder = name;
+    fs::create_directory(folder / "temporary");
     for (const std::string& stage : kStages) {
       result(stage, good_result(stage));
       script(stage,
@@ -158,17 +159,31 @@ class Pretended {
   Outcome run_real(const std::vector<std::string>& arguments) const {
     return start(arguments, [](pid_t) {});
   }
+  // Runs `line` in a shell in this folder; "$@" is compare on these programs, with `arguments`.
+  Outcome run_in_shell(const std::string& line, std::vector<std::string> arguments = {}) const {
+    arguments.insert(arguments.end(), {"--programs", folder.string()});
+    arguments.insert(arguments.begin(), (built_programs() / "compare").string());
+    arguments.insert(arguments.begin(),
+                     {"/bin/sh", "-c", fmt::format("cd '{}'\n{}", folder.string(), line), "sh"});
+    return execute(arguments, [](pid_t) {});
+  }
 
   fs::path folder;
 
  private:
   template <class During>
   Outcome start(std::vector<std::string> arguments, const During& during) const {
-    const fs::path out = folder / "out", err = folder / "err";
     arguments.insert(arguments.begin(), (built_programs() / "compare").string());
+    return execute(arguments, during);
+  }
+  // However it ends, nothing stays in the folder for temporary files.
+  template <class During>
+  Outcome execute(std::vector<std::string> arguments, const During& during) const {
+    const fs::path out = folder / "out", err = folder / "err", temporary = folder / "temporary";
     const pid_t child = fork();
     if (child == 0) {
-      signal(SIGINT, SIG_DFL);
+      for (const int ending : {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE}) signal(ending, SIG_DFL);
+      setenv("TMPDIR", temporary.c_str(), 1);
       for (const auto& [file, to] : {std::pair{out, 1}, std::pair{err, 2}})
         dup2(open(file.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600), to);
       std::vector<char*> argv;
@@ -180,6 +195,7 @@ class Pretended {
     during(child);
     int status = 0;
     waitpid(child, &status, 0);
+    CHECK(fs::is_empty(temporary));
     return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), read_file(out),
             read_file(err)};
   }

@@ -7,6 +7,7 @@
 
 #include "common/memory/bytes.h"
 #include "common/train/options.h"
+#include "stages/compare/say.h"
 #include "stages/compare/table.h"
 
 namespace zero {
@@ -56,7 +57,7 @@ int show_batch_sweep(const CompareOptions& options, const StageRunner& runner, J
       const StageRun run =
           runner.run(stage, options.launcher, arguments, fmt::format("{}, {} per rank", stage, n));
       if (!run.result) {
-        fmt::print(stderr, "{}", describe_failure(run));
+        say(stderr, "{}", describe_failure(run));
         return run.status == 2 ? 2 : 1;
       }
       results.push_back(*run.result);
@@ -73,13 +74,14 @@ int show_batch_sweep(const CompareOptions& options, const StageRunner& runner, J
     });
     if (moves) moved.push_back(display_name(stage));
   }
-  fmt::print("Memory per rank as the batch grows, in bytes, {} rank{}\n\n{}\n", *ranks,
-             *ranks == 1 ? "" : "s", table.text(options.width));
-  fmt::print("- {}\n", wrap("Each stage divides the model states, and only these: from some batch "
-                            "on it is the activations that fill the memory.",
-                            options.width - 2, 2));
-  fmt::print("model states stay as the batch grows: {}\n",
-             moved.empty() ? "yes" : fmt::format("no ({})", fmt::join(moved, ", ")));
+  say(stdout, "Memory per rank as the batch grows, in bytes, {} rank{}\n\n{}\n", *ranks,
+      *ranks == 1 ? "" : "s", table.text(options.width));
+  say(stdout, "- {}\n",
+      wrap("Each stage divides the model states, and only these: from some batch "
+           "on it is the activations that fill the memory.",
+           options.width - 2, 2));
+  say(stdout, "model states stay as the batch grows: {}\n",
+      moved.empty() ? "yes" : fmt::format("no ({})", fmt::join(moved, ", ")));
   return moved.empty() ? 0 : 1;
 }
 

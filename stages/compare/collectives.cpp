@@ -8,6 +8,7 @@
 #include <cmath>
 #include <map>
 
+#include "stages/compare/say.h"
 #include "stages/compare/table.h"
 #include "stages/compare/verdict.h"
 
@@ -83,7 +84,7 @@ int show_collectives(const CompareOptions& options, const ProcessRunner& process
         reason = run.errors;
         continue;
       }
-      fmt::print(stderr, "{}", describe_failure(run));
+      say(stderr, "{}", describe_failure(run));
       return run.status == 2 ? 2 : 1;
     }
     std::vector<std::string> cells;
@@ -103,13 +104,13 @@ int show_collectives(const CompareOptions& options, const ProcessRunner& process
     table.row(std::to_string(K), cells);
     json.push_back(row);
   }
-  fmt::print("{}\n\n{}\n",
-             wrap(fmt::format("Which collectives give the same bits? {}, every iteration compared; "
-                              "else the first that differs, and how far the final losses are "
-                              "apart (relative).",
-                              stage),
-                  options.width),
-             table.text(options.width));
+  say(stdout, "{}\n\n{}\n",
+      wrap(fmt::format("Which collectives give the same bits? {}, every iteration compared; "
+                       "else the first that differs, and how far the final losses are "
+                       "apart (relative).",
+                       stage),
+           options.width),
+      table.text(options.width));
   std::vector<std::string> notes = {
       "ring adds in the order of the ring, and rounds each partial sum to the wire type; direct "
       "adds "
@@ -121,10 +122,10 @@ int show_collectives(const CompareOptions& options, const ProcessRunner& process
         "Some skipped more iterations than others: in fp16 a sum can overflow before it is divided "
         "by the number of ranks (library), or halfway (ring), where direct, in fp32, does not.");
   }
-  for (const std::string& note : notes) fmt::print("- {}\n", wrap(note, options.width - 2, 2));
+  for (const std::string& note : notes) say(stdout, "- {}\n", wrap(note, options.width - 2, 2));
   if (!reason.empty()) {
     while (reason.ends_with('\n')) reason.pop_back();
-    fmt::print("- library is not available: {}\n", reason);
+    say(stdout, "- library is not available: {}\n", reason);
   }
   return 0;
 }

@@ -23,6 +23,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 constexpr int kPollMilliseconds = 50;
 constexpr std::chrono::seconds kGrace(5);  // from Ctrl-C until the child is killed
+// What ends a program that is told to, or whose reader has gone (SIGPIPE: "compare | head -1").
+constexpr int kEnding[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
 
 // A pipe; both ends are closed at the latest here, and in every child but the one it is made for.
 struct Pipe {
@@ -87,7 +89,7 @@ int spawn(const std::vector<std::string>& command, const Pipe& out, const Pipe& 
 int arrived(const sigset_t& signals) {
   sigset_t pending;
   sigpending(&pending);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : kEnding) {
     if (sigismember(&pending, signal) != 1) continue;
     int taken = 0;
     sigwait(&signals, &taken);
@@ -125,7 +127,7 @@ void hand_on(std::string& text, const std::function<void(std::string_view)>& on_
 
 ProcessRunner::ProcessRunner() {
   sigemptyset(&ending_);
-  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) {
+  for (const int signal : kEnding) {
     struct sigaction action {};
     sigaction(signal, nullptr, &action);
     if (action.sa_handler != SIG_IGN) sigaddset(&ending_, signal);  // nohup stays in force

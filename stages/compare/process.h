@@ -22,8 +22,9 @@ struct Interrupted {
   int signal;
 };
 
-// While it lives, SIGINT, SIGTERM and SIGHUP are held back and looked at between reads, so that no
-// child is left behind. Construct one, before any thread is started.
+// While it lives, the signals that would end this program (Ctrl-C, SIGTERM, SIGHUP, SIGQUIT, and
+// SIGPIPE: nobody reads what it prints) are held back and looked at between reads, so that no child
+// is left behind. Construct one, before any thread is started.
 class ProcessRunner {
  public:
   ProcessRunner();

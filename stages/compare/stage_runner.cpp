@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "common/train/options.h"
+#include "stages/compare/say.h"
 
 namespace zero {
 namespace {
@@ -26,7 +27,7 @@ class Progress {
     show("starts");
   }
   ~Progress() {
-    if (live_ && !quiet_) fmt::print(stderr, "\r\033[K");
+    if (live_ && !quiet_) say(stderr, "\r\033[K");
   }
   // A line of the stage's own output: one per iteration.
   void line(std::string_view text) {
@@ -36,14 +37,14 @@ class Progress {
   }
   void done(double seconds, bool good) {
     if (quiet_) return;
-    fmt::print(stderr, "{}{}: {} in {:.1f} s\n", live_ ? "\r\033[K" : "", what_,
-               good ? "done" : "failed", seconds);
+    say(stderr, "{}{}: {} in {:.1f} s\n", live_ ? "\r\033[K" : "", what_, good ? "done" : "failed",
+        seconds);
   }
 
  private:
   void show(const std::string& text) const {
     if (!live_ || quiet_) return;
-    fmt::print(stderr, "\r\033[K{}: {}", what_, text);
+    say(stderr, "\r\033[K{}: {}", what_, text);
     std::fflush(stderr);
   }
   std::string what_;
@@ -70,7 +71,7 @@ void pass_on_warnings(const StageRun& run) {
   std::istringstream lines(run.errors);
   for (std::string line; std::getline(lines, line);) {
     if (line.starts_with("warning:") && !line.starts_with("warning: no iteration was accepted"))
-      fmt::print(stderr, "{}{}: {}\n", isatty(2) ? "\r\033[K" : "", run.stage, line);
+      say(stderr, "{}{}: {}\n", isatty(2) ? "\r\033[K" : "", run.stage, line);
   }
 }
 

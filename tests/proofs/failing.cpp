@@ -38,7 +38,11 @@ void train(Rank& rank) {
   while (rank.next_batch()) {
     rank.step("3. Reduce-scatter");
     if (bad && rank.place().iteration == 1) {
-      if (how == "throw") throw std::runtime_error("something went wrong here");
+      if (how == "throw") {
+        // Until the others have left iteration 1 and wait for this rank: that is what they say.
+        std::this_thread::sleep_for(std::chrono::milliseconds(500));
+        throw std::runtime_error("something went wrong here");
+      }
       if (how == "sleep") std::this_thread::sleep_for(std::chrono::seconds(4));
       if (how == "return") return;
       if (how == "size")

@@ -4,6 +4,7 @@ that can be read."""
 import json
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import time
@@ -13,6 +14,7 @@ import program
 SECONDS = 15  # far less than the time-out of 300 s; a loaded machine is slow to start processes
 RANKS = 3
 MODEL = ["--layers", "2", "--heads", "3", "--channels", "15", "--context", "7", "--batch", "30"]
+PARAMETERS = 13605
 FOREVER = ["--iterations", "1000000", "--quiet", "--trace-iterations", "0"]
 
 
@@ -96,15 +98,33 @@ class OnThreads(Failures):
                             for line in lines), lines)
 
     def test_budget(self):
-        """A device that is too small: exit status 2, what was needed, what was alive, and what
-        would fit."""
+        """A device that is too small: exit status 2, and one rank's one line says what was needed,
+        what was alive, and the first stage that may fit, if any."""
+        verdicts = set()
         for stage in program.STAGES:
-            for budget in ("1KiB", "200KiB", "500KiB"):
-                with self.subTest(stage=stage, budget=budget):
-                    _, said = self.run_program([program.stage(stage), "--ranks", "3",
-                                                "--memory-budget", budget] + MODEL, status=2)
-                    for words in ("rank ", "needs", "alive", "fit"):
-                        self.assertIn(words, said)
+            for kib in (1, 200, 500):
+                with self.subTest(stage=stage, kib=kib):
+                    _, said = self.run_program([program.stage(stage), "--ranks", str(RANKS),
+                                                "--memory-budget", f"{kib}KiB"] + MODEL, status=2)
+                    self.assertEqual(said.count("\n"), 1, said)
+                    self.assertRegex(said, r"^rank [0-2], .*: out of memory: \"[^\"]+\" \(\w+\) "
+                                           r"needs [\d,]+ B, but of the budget of "
+                                           rf"{kib * 1024:,} B only [\d,]+ B are free; alive: ")
+                    verdicts.add(self.assert_fits(said, kib * 1024))
+        self.assertIn(None, verdicts)
+        self.assertGreater(len(verdicts), 1)
+
+    def assert_fits(self, said, budget):
+        """The stage that is recommended, or None, is right for the bytes beside the states."""
+        states = [16 * PARAMETERS, 4 * PARAMETERS + 12 * PARAMETERS // RANKS,
+                  2 * PARAMETERS + 14 * PARAMETERS // RANKS, 16 * PARAMETERS // RANKS]
+        for stage, size in enumerate(states):
+            self.assertRegex(said, rf"stage {stage} \([a-z ]+\) {size:,} B")
+        beside = int(re.search(r"beside the ([\d,]+) B used", said)[1].replace(",", ""))
+        first = next((stage for stage, size in enumerate(states) if size + beside <= budget), None)
+        self.assertIn("none can fit" if first is None else
+                      f"the first that may fit: stage {first}\n", said)
+        return first
 
     def test_signals(self):
         """Ctrl-C and SIGTERM end a run at once, and its trace is readable up to there."""

@@ -43,6 +43,7 @@ is_there() {
     libfmt-dev) has_module fmt || has_package "$1" ;;
     nlohmann-json3-dev) has_module nlohmann_json || has_package "$1" ;;
     libcli11-dev) has_module CLI11 || has_package "$1" ;;
+    libsimdjson-dev) has_module simdjson || has_package "$1" ;;
     catch2) has_module catch2 || has_module catch2-with-main || has_package "$1" ;;
     *) has_package "$1" ;;
   esac
@@ -55,9 +56,14 @@ missing_of() {
   done
 }
 
-# The build does without these (ranks are then threads only), so a failure to install them is not
-# the end.
-is_optional() { [[ $1 == *openmpi* ]]; }
+# The build does without these, so a failure to install them is not the end.
+is_optional() { [[ $1 == *openmpi* || $1 == libsimdjson-dev ]]; }
+without() {
+  case $1 in
+    *openmpi*) printf 'ranks will be threads only\n' ;;
+    *) printf 'large traces will open more slowly\n' ;;
+  esac
+}
 
 # ---- installing ----
 
@@ -185,6 +191,6 @@ build() {
 
 # shellcheck disable=SC2034  # used by those who source this
 build_packages=(g++ cmake ninja-build pkg-config libopenblas-dev libfmt-dev nlohmann-json3-dev
-  libcli11-dev libopenmpi-dev openmpi-bin)
+  libcli11-dev libopenmpi-dev openmpi-bin libsimdjson-dev)
 # shellcheck disable=SC2034
 test_packages=(catch2 python3)

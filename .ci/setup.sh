@@ -58,12 +58,6 @@ missing_of() {
 
 # The build does without these, so a failure to install them is not the end.
 is_optional() { [[ $1 == *openmpi* || $1 == libsimdjson-dev ]]; }
-without() {
-  case $1 in
-    *openmpi*) printf 'ranks will be threads only\n' ;;
-    *) printf 'large traces will open more slowly\n' ;;
-  esac
-}
 
 # ---- installing ----
 
@@ -128,7 +122,8 @@ install_missing() {
     is_optional "$package" || exit 1
     missing+=("$package")
   done
-  [ ${#missing[@]} = 0 ] || say "Going on without ${missing[*]}: ranks will be threads only."
+  [ ${#missing[@]} = 0 ] || say "Going on without ${missing[*]}: without Open MPI ranks are threads only, without simdjson" \
+    "large traces open more slowly."
 }
 
 # ---- versions ----

@@ -91,6 +91,22 @@ TEST_CASE("each rank dumps what it holds, and no more: the closed form, in files
   }
 }
 
+TEST_CASE("a dump over an older one of more ranks leaves none of theirs") {
+  const TemporaryFolder folder;
+  const auto dump = [&](const std::string& ranks) {
+    const Finished finished =
+        run({stage_path("zero3"), "--ranks", ranks, "--layers", "1", "--channels", "8", "--heads",
+             "1", "--iterations", "1", "--quiet", "--dump-state", folder / "state"});
+    INFO(finished.describe());
+    REQUIRE(finished.status == 0);
+  };
+  dump("5");
+  CHECK(std::filesystem::exists(folder / "state/rank4_master.bin"));
+  dump("3");
+  CHECK(std::filesystem::exists(folder / "state/rank2_master.bin"));
+  CHECK_FALSE(std::filesystem::exists(folder / "state/rank3_master.bin"));
+}
+
 TEST_CASE("the saved model is the dumped parameters, in GPT-2's orientation, in the same bytes") {
   for (const std::string dtype : {"fp32", "fp16", "bf16"}) {
     DYNAMIC_SECTION(dtype) {

@@ -361,6 +361,23 @@ TEST_CASE("an empty value is a mistake, not a missing option") {
   }
 }
 
+TEST_CASE("two outputs do not share a file") {
+  check_refused({"--json", "same", "--save", "same"}, "name two files");
+  check_refused({"--save", "same", "--save-initial", "same"}, "name two files");
+}
+
+TEST_CASE("a device that is too small leaves no output behind") {
+  const TemporaryFolder folder;
+  const Finished finished =
+      run_with("zero2", {"--memory-budget", "1MiB", "--json", folder / "a.json", "--save",
+                         folder / "b.safetensors", "--save-initial", folder / "c.safetensors",
+                         "--dump-state", folder / "state", "--quiet"});
+  INFO(finished.describe());
+  CHECK(finished.status == 2);
+  CHECK(finished.errors().size() == 1);
+  CHECK(folder.is_empty());
+}
+
 TEST_CASE("numbers are read whole: nothing wraps around or saturates") {
   check_refused({"--seed", "-1"}, "0 to 2^64 - 1");
   check_refused({"--seed", "18446744073709551616"}, "0 to 2^64 - 1");

@@ -271,7 +271,8 @@ TEST_CASE("a trace in which one add became a copy, or one message is missing, is
   }
 }
 
-TEST_CASE("the key at counts from the first element of the buffer, wherever in the vector it begins") {
+TEST_CASE(
+    "the key at counts from the first element of the buffer, wherever in the vector it begins") {
   const TemporaryFolder folder;
   Place place;
   MemoryTracker tracker(place);

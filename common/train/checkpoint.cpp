@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <stdexcept>
@@ -45,6 +46,17 @@ void write_raw(View view, const std::string& path) {
     ok = std::fclose(file) == 0 && ok;
   }
   if (!ok) throw std::runtime_error(fmt::format("cannot write {}: {}", path, std::strerror(errno)));
+}
+
+// What an earlier run with more ranks left in `directory` belongs to no rank of this one.
+void remove_other_ranks(const std::string& directory, int world_size) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory)) {
+    const std::string name = entry.path().filename().string();
+    int owner = -1;
+    if (std::sscanf(name.c_str(), "rank%d_", &owner) == 1 && owner >= world_size &&
+        name.ends_with(".bin"))
+      std::filesystem::remove(entry.path());
+  }
 }
 
 }  // namespace
@@ -108,6 +120,8 @@ void dump_state(Rank& rank, View params, const AdamW& optimizer, const std::stri
   const auto file_name = [](int r, const char* state) {
     return fmt::format("rank{}_{}.bin", r, state);
   };
+  std::filesystem::create_directories(directory);
+  if (rank.comm.rank() == 0) remove_other_ranks(directory, rank.comm.world_size());
   for (const Array& array : arrays)
     write_raw(array.view, directory + "/" + file_name(rank.comm.rank(), array.state));
 

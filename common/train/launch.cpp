@@ -12,7 +12,6 @@
 
 #include "common/comm/world.h"
 #include "common/memory/bytes.h"
-#include "common/train/checkpoint.h"
 #include "common/train/rank.h"
 #include "common/train/report.h"
 
@@ -124,11 +123,7 @@ Work prepare(int argc, char** argv, const ClosedForm& form, bool mpi) {
   check_long_enough(options, *work.dataset);
   work.model.emplace(options.model, options.ranks, options.seed);
   check_fits(options, *work.model, form, mpi ? 1 : options.ranks);
-  for (const std::string& directory : {options.trace, options.dump_state}) {
-    if (!directory.empty()) std::filesystem::create_directories(directory);
-  }
-  if (!options.save_initial.empty() && (!mpi || mpi_rank() == 0))
-    save_initial_model(*work.model, options.dtype, options.save_initial);
+  if (!options.trace.empty()) std::filesystem::create_directories(options.trace);
   return work;
 }
 

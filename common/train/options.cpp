@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <filesystem>
@@ -51,15 +52,16 @@ bool whole_number(std::string_view text, Number& number) {
 }
 
 // The number of ranks nearest to `ranks` that divides `batch`, or the batch that `ranks` divides.
-std::string nearest_that_works(int batch, int ranks) {
+std::string nearest_that_works(int batch, int ranks, bool mpi) {
   int best_ranks = 1;
-  for (int k = 1; k <= batch && k <= kMostThreads; ++k) {
+  for (int k = 1; k <= batch && (mpi || k <= kMostThreads); ++k) {
     if (batch % k == 0 && std::abs(k - ranks) < std::abs(best_ranks - ranks)) best_ranks = k;
   }
   const int below = batch / ranks * ranks;
   const int above = below + ranks;
   const int best_batch = below > 0 && batch - below <= above - batch ? below : above;
-  return fmt::format("use --batch {} or --ranks {}", best_batch, best_ranks);
+  return fmt::format("use --batch {} or {} {}", best_batch, mpi ? "mpirun -n" : "--ranks",
+                     best_ranks);
 }
 
 // Anything the command line names that will be written: can it be?
@@ -140,7 +142,7 @@ void check(const Options& o, bool mpi) {
   }
   if (o.batch % o.ranks != 0) {
     throw bad(fmt::format("--batch {}: {} ranks do not divide it; {}", o.batch, o.ranks,
-                          nearest_that_works(o.batch, o.ranks)));
+                          nearest_that_works(o.batch, o.ranks, mpi)));
   }
   const std::int64_t tokens = std::int64_t{o.batch} / o.ranks * o.model.context;
   if (tokens > kMostTokens) {
@@ -171,6 +173,15 @@ void check(const Options& o, bool mpi) {
   check_writable("--save-initial", o.save_initial, false);
   check_writable("--trace", o.trace, true);
   check_writable("--dump-state", o.dump_state, true);
+  const std::array<std::pair<const char*, const std::string*>, 3> files = {
+      {{"--json", &o.json}, {"--save", &o.save}, {"--save-initial", &o.save_initial}}};
+  for (std::size_t i = 0; i < files.size(); ++i) {
+    for (std::size_t j = 0; j < i; ++j) {
+      if (files[i].second->empty() || *files[i].second != *files[j].second) continue;
+      throw bad(fmt::format("{} and {}: both write {}; name two files", files[j].first,
+                            files[i].first, *files[i].second));
+    }
+  }
 }
 
 }  // namespace

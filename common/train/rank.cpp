@@ -169,6 +169,10 @@ void Rank::report(double loss, const GradientNorm& norm, View params, const Adam
 
 void Rank::finish(View params, const AdamW& optimizer) {
   step("0. Save what was asked for");
+  // The initial weights depend on nothing that the run did, so that they can come last: a run that
+  // does not fit leaves no file behind.
+  if (!options.save_initial.empty() && comm.rank() == 0)
+    save_initial_model(model, options.dtype, options.save_initial);
   if (!options.dump_state.empty()) dump_state(*this, params, optimizer, options.dump_state);
   if (!options.save.empty()) save_model(*this, params, options.save);
   for (int c = 0; c < kMemoryCategories; ++c) {

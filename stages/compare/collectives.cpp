@@ -50,9 +50,9 @@ std::map<std::string, StageRun> run_all(const CompareOptions& options,
   std::map<std::string, StageRun> runs;
   for (const std::string collectives : {"ring", "direct", "library"}) {
     auto arguments = with_option(options.passed_on, "--collectives", collectives);
+    arguments = with_option(arguments, "--ranks", std::to_string(K));
     auto launcher = launcher_with_ranks(options, K).value_or(std::vector<std::string>{});
     if (launcher.empty() && collectives == "library") launcher = mpirun(processes, K);
-    if (launcher.empty()) arguments = with_option(arguments, "--ranks", std::to_string(K));
     StageRun& run = runs[collectives];
     if (launcher.empty() && collectives == "library") {
       run.errors = "there is no mpirun here";

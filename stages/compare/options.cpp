@@ -122,6 +122,10 @@ void check(CompareOptions& o) {
                                        "one stage, as {} {} ...",
                                        option, o.stages.front(), option));
   }
+  if (o.collectives_agree && o.batch_sweep)
+    throw UsageError("--collectives-agree and --batch-sweep: one at a time");
+  if ((o.collectives_agree || o.batch_sweep) && !o.traces.empty())
+    throw UsageError("--traces: goes with the comparison of stages; leave it out here");
   check_writable("--json", o.json, false);
   check_writable("--traces", o.traces, true);
   if (o.width < 40) throw UsageError(fmt::format("--width {}: must be at least 40", o.width));

@@ -6,6 +6,7 @@
 
 namespace zero {
 
+// The same as data: the report sets it beside what is measured.
 constexpr ClosedForm kClosedForm{.parameters = Kept::whole,
                                  .gradients = Kept::shard,
                                  .optimizer_states = Kept::shard,

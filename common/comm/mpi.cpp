@@ -3,10 +3,12 @@
 
 #include <fmt/format.h>
 
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
 #include <stdexcept>
+#include <thread>
 
 #include "common/comm/mpi_transport.h"
 #include "common/comm/world.h"
@@ -19,6 +21,15 @@ void check(int result, const char* call, const char* file, int line) {
   int length = 0;
   MPI_Error_string(result, text, &length);
   throw std::runtime_error(fmt::format("{} failed: {} ({}:{})", call, text, file, line));
+}
+
+void end_all(const std::string& reason, int status) noexcept {
+  release_sigterm();  // this rank says why it ends
+  std::fprintf(stderr, "%s\n", reason.c_str());
+  std::fflush(stderr);
+  // mpirun ends all processes as soon as it hears of this, and drops what it has not read by then.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  MPI_Abort(MPI_COMM_WORLD, status);
 }
 
 void start_mpi() {
@@ -82,10 +93,7 @@ int run_on_mpi(double timeout, const RankProgram& program) {
   if (!message.starts_with(name) || message.find_first_of(":,") != name.size()) {
     message = fmt::format("{}: {}", name, message);
   }
-  release_sigterm();  // this rank has said why it ends
-  std::fprintf(stderr, "%s\n", message.c_str());
-  std::fflush(stderr);
-  MPI_Abort(MPI_COMM_WORLD, status);
+  end_all(message, status);
   return status;
 }
 

@@ -17,6 +17,9 @@ void check(int result, const char* call, const char* file = __builtin_FILE(),
 // process exits.
 void start_mpi();
 
+// Says why on standard error and ends the processes of all ranks with this exit status.
+void end_all(const std::string& reason, int status) noexcept;
+
 // While it lives, a SIGTERM (Open MPI sends it when another rank was killed) makes this process say
 // what it waits for before it ends. Cheap enough for every wait that is not over at once.
 class Waiting {

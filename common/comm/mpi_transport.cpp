@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cstdio>
 #include <optional>
 #include <thread>
 
@@ -28,9 +27,7 @@ MpiTransport::MpiTransport(double timeout_seconds) : timeout_(timeout_seconds) {
 }
 
 void MpiTransport::abort(const std::string& reason) noexcept {
-  std::fprintf(stderr, "%s\n", reason.c_str());
-  std::fflush(stderr);
-  MPI_Abort(MPI_COMM_WORLD, 1);
+  end_all(reason, 1);
 }
 
 void MpiTransport::start_send(int to, std::span<const std::byte> bytes, const Hop*) {
@@ -90,7 +87,7 @@ MPI_Status MpiTransport::wait(MPI_Request& request, int peer, const Hop* hop) {
       begin = std::chrono::steady_clock::now();
     }
     std::this_thread::yield();
-    if (look % 1024 == 0 && std::chrono::steady_clock::now() - begin > timeout_) {
+    if (std::chrono::steady_clock::now() - begin > timeout_) {
       throw std::runtime_error(fmt::format("rank {}, {}: nothing from rank {} for {} seconds",
                                            rank_, describe(hop), peer, timeout_.count()));
     }

@@ -14,6 +14,7 @@ class Player {
   explicit Player(std::shared_ptr<const Run> run);
 
   const Run& run() const { return *run_; }
+  const std::shared_ptr<const Run>& shared_run() const { return run_; }
   const World& world() const { return world_; }
   std::size_t position() const { return world_.position; }
 

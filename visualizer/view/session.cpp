@@ -1,0 +1,126 @@
+#include "visualizer/view/session.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+
+namespace zero::view {
+
+using namespace replay;
+
+namespace {
+
+std::string last_part(const std::string& directory) {
+  std::filesystem::path path(directory);
+  if (path.filename().empty()) path = path.parent_path();
+  return path.filename().string();
+}
+
+}  // namespace
+
+Session::Session(std::vector<std::shared_ptr<const Run>> runs) {
+  for (auto& run : runs) {
+    // The program's name, unless another run has the same.
+    const bool distinct = std::count_if(runs.begin(), runs.end(), [&](const auto& other) {
+                            return other->header().program == run->header().program;
+                          }) == 1;
+    Shown shown;
+    shown.name = distinct ? run->header().program : last_part(run->directory());
+    shown.collectives = collectives_of(*run);
+    shown.player = std::make_unique<Player>(run);
+    shown_.push_back(std::move(shown));
+  }
+  align();
+}
+
+int Session::world_size() const {
+  int largest = 0;
+  for (int r = 0; r < size(); ++r) largest = std::max(largest, run(r).world_size());
+  return largest;
+}
+
+void Session::align() {
+  std::vector<std::shared_ptr<const Run>> runs;
+  for (const Shown& shown : shown_) runs.push_back(shown.player->shared_run());
+  alignment_ = std::make_unique<Alignment>(runs);
+}
+
+void Session::replace(int r, std::shared_ptr<const Run> run) {
+  Shown& shown = shown_[static_cast<std::size_t>(r)];
+  const bool at_end = clock_ >= length();
+  shown.collectives = collectives_of(*run);
+  shown.player->replace(std::move(run));
+  const std::size_t position = shown.player->position();
+  align();
+  if (at_end) {
+    seek(length());
+  } else {
+    seek_position(r, position);
+  }
+}
+
+void Session::reorder(Order order) {
+  const std::size_t position = world(focus).position;
+  for (Shown& shown : shown_) {
+    const auto run = shown.player->run().in_order(order);
+    shown.collectives = collectives_of(*run);
+    shown.player->replace(run);
+  }
+  align();
+  seek_position(focus, std::min(shown(focus).player->position(), position));
+}
+
+void Session::seek(double clock) {
+  clock_ = std::clamp(clock, 0.0, length());
+  for (std::size_t r = 0; r < shown_.size(); ++r) {
+    shown_[r].player->seek(alignment_->position(r, clock_));
+  }
+}
+
+void Session::seek_position(int r, std::size_t position) {
+  seek(alignment_->clock(static_cast<std::size_t>(r), position));
+}
+
+double Session::time(int r) const {
+  const Run& run = this->run(r);
+  const std::size_t position = world(r).position;
+  if (run.size() == 0) return 0;
+  if (position == 0) return static_cast<double>(run.time(0));
+  const double from = static_cast<double>(run.time(position - 1));
+  if (position >= run.size()) return from;
+  const auto index = static_cast<std::size_t>(r);
+  const double begin = alignment_->clock(index, position);
+  const double end = alignment_->clock(index, position + 1);
+  const double part = end > begin ? std::clamp((clock_ - begin) / (end - begin), 0.0, 1.0) : 0.0;
+  return from + part * (static_cast<double>(run.time(position)) - from);
+}
+
+double Session::progress(int r, const Transfer& transfer) const {
+  if (!transfer.receive) return 0.5;
+  const double begin = static_cast<double>(run(r).time(transfer.send));
+  const double end = static_cast<double>(run(r).time(*transfer.receive));
+  return end > begin ? std::clamp((time(r) - begin) / (end - begin), 0.0, 1.0) : 0.5;
+}
+
+const Collective* Session::collective(int r) const {
+  const std::vector<Collective>& all = collectives(r);
+  const std::size_t position = world(r).position;
+  const auto next = std::upper_bound(
+      all.begin(), all.end(), position,
+      [](std::size_t p, const Collective& collective) { return p < collective.begin; });
+  if (next == all.begin()) return all.empty() ? nullptr : &all.front();
+  return &*std::prev(next);
+}
+
+int Session::chapter() const {
+  const auto found = run(focus).chapter_at(world(focus).position);
+  return found ? static_cast<int>(*found) : -1;
+}
+
+void Session::advance(double seconds) {
+  if (!playing) return;
+  seek(clock_ + seconds * speed * 100);
+  if (clock_ >= length()) playing = false;
+}
+
+}  // namespace zero::view

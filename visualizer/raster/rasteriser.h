@@ -7,10 +7,15 @@
 
 namespace zero {
 
-// The textures are ImGui's font atlas alone, as 8-bit alpha or 32-bit pixels.
-// Background: opaque black. Size: data.DisplaySize * data.FramebufferScale.
-// Rules: 1/16-pixel integer edge functions, top-left rule, source-over blending in 8 bits; the same
-// draw data give the same bytes on every machine.
+// Draws over what is there. Size: `into` has its size already, in device pixels, which are
+// data.FramebufferScale times ImGui's. The only texture is ImGui's font atlas, built before.
+//
+// Corners are moved to the nearest 1/16 of a pixel; from there on all arithmetic is in integers, so
+// the same draw data give the same bytes on every machine. A pixel belongs to a triangle when its
+// centre lies inside, or on a top or left edge: triangles that share an edge cover every pixel
+// once. Colours and texture coordinates are interpolated exactly; the texture is sampled
+// bilinearly; blending is source-over. Triangles with a corner further away than 32,767 pixels, or
+// at no number at all, are left out; user callbacks too.
 void draw(const ImDrawData& data, const ImFontAtlas& atlas, Image& into);
 
 }  // namespace zero

@@ -43,6 +43,10 @@ void Session::align() {
   std::vector<std::shared_ptr<const Run>> runs;
   for (const Shown& shown : shown_) runs.push_back(shown.player->shared_run());
   alignment_ = std::make_unique<Alignment>(runs);
+  steps_ = steps_of(runs, *alignment_);
+  pace_ = std::make_unique<Pace>(runs, *alignment_, steps_);
+  for (Shown& shown : shown_) shown.sentences.clear();
+  looped_ = SIZE_MAX;
 }
 
 void Session::replace(int r, std::shared_ptr<const Run> run) {
@@ -72,6 +76,7 @@ void Session::reorder(Order order) {
 
 void Session::seek(double clock) {
   clock_ = std::clamp(clock, 0.0, length());
+  rested_ = 0;
   for (std::size_t r = 0; r < shown_.size(); ++r) {
     shown_[r].player->seek(alignment_->position(r, clock_));
   }
@@ -99,10 +104,14 @@ double Session::progress(int r, const Transfer& transfer) const {
   if (!transfer.receive) return 0.5;
   const double begin = static_cast<double>(run(r).time(transfer.send));
   const double end = static_cast<double>(run(r).time(*transfer.receive));
-  return end > begin ? std::clamp((time(r) - begin) / (end - begin), 0.0, 1.0) : 0.5;
+  if (end <= begin) return 0.5;
+  const double part = std::clamp((time(r) - begin) / (end - begin), 0.0, 1.0);
+  // It sets off and arrives gently, unless its measured way is asked for.
+  return order() == Order::measured ? part : part * part * (3 - 2 * part);
 }
 
 const Collective* Session::collective(int r) const {
+  if (const Collective* kept = r == focus ? looped() : nullptr) return kept;
   const std::vector<Collective>& all = collectives(r);
   const std::size_t position = world(r).position;
   const auto next = std::upper_bound(
@@ -115,12 +124,6 @@ const Collective* Session::collective(int r) const {
 int Session::chapter() const {
   const auto found = run(focus).chapter_at(world(focus).position);
   return found ? static_cast<int>(*found) : -1;
-}
-
-void Session::advance(double seconds) {
-  if (!playing) return;
-  seek(clock_ + seconds * speed * 100);
-  if (clock_ >= length()) playing = false;
 }
 
 }  // namespace zero::view

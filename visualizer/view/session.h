@@ -9,6 +9,8 @@
 #include "visualizer/replay/collectives.h"
 #include "visualizer/replay/player.h"
 #include "visualizer/replay/run.h"
+#include "visualizer/view/story_pace.h"
+#include "visualizer/view/story_steps.h"
 #include "visualizer/view/target.h"
 
 namespace zero::view {
@@ -53,6 +55,17 @@ class Session {
   const replay::Collective* collective(int r) const;
   // The chapter that the focused run is in; -1 before the first.
   int chapter() const;
+  // What happens in a chapter of a run, and why: one sentence.
+  const std::string& sentence(int r, std::size_t chapter);
+
+  // ---- from step to step; a step begins when all ranks have begun it ----
+  const std::vector<StepBegin>& steps() const { return steps_; }
+  void next_event();  // of the focused run
+  void previous_event();
+  void next_step();
+  void previous_step();  // to the beginning of this one, or, near there, of the one before
+  // To the next step of this number in this iteration; after the last one, to the first.
+  void go_to_step(int number);
 
   // ---- what the viewer chose ----
   View view = View::stages;
@@ -62,27 +75,42 @@ class Session {
   bool ring = false;   // the collective view: on a ring, or in a row
   Target hovered, selected;
   bool help = false;
+  bool dark = false;       // the theme; whoever makes the canvas sees to it
+  bool quit = false;       // the viewer wants to leave
+  bool scrubbing = false;  // the pointer holds the playhead
 
   // ---- playback ----
   bool playing = false;
   double speed = 1;
   bool loop = false;   // over the collective shown, again and again
-  // Goes on by `seconds` of the viewer's time. Moves of messages take long enough to be followed,
-  // the rest passes quickly. Stops at the end.
+  bool live = false;   // more of a run may come: playing goes on at the end, and waits there
+  replay::Order order() const { return run(0).order(); }
+  // How quickly each moment passes.
+  const Pace& pace() const { return *pace_; }
+  // Goes on by `seconds` of the viewer's time at the pace, times `speed`. Stops at the end.
   void advance(double seconds);
+  void play_or_pause();  // at the end: from the beginning
+  void toggle_loop();
 
  private:
   struct Shown {
     std::unique_ptr<replay::Player> player;
     std::string name;
     std::vector<replay::Collective> collectives;
+    std::vector<std::string> sentences;  // by chapter; empty: not asked for yet
   };
   const Shown& shown(int r) const { return shown_[static_cast<std::size_t>(r)]; }
   void align();
+  const replay::Collective* looped() const;  // null: none, or the moment is not in it
+  bool advance_loop(double seconds);
 
   std::vector<Shown> shown_;
   std::unique_ptr<replay::Alignment> alignment_;
+  std::vector<StepBegin> steps_;
+  std::unique_ptr<Pace> pace_;
   double clock_ = 0;
+  std::size_t looped_ = 0;  // the collective of the focused run that is looped over
+  double rested_ = 0;       // seconds at its end
 };
 
 }  // namespace zero::view

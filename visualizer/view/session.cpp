@@ -40,9 +40,11 @@ int Session::world_size() const {
 }
 
 void Session::align() {
+  derived_.clear();
   std::vector<std::shared_ptr<const Run>> runs;
   for (const Shown& shown : shown_) runs.push_back(shown.player->shared_run());
   alignment_ = std::make_unique<Alignment>(runs);
+  kept_ = {};
   steps_ = steps_of(runs, *alignment_);
   pace_ = std::make_unique<Pace>(runs, *alignment_, steps_);
   for (Shown& shown : shown_) shown.sentences.clear();

@@ -1,14 +1,17 @@
 // What is shown: the runs, the moment, and what the viewer chose. Knows nothing of drawing.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <string>
+#include <typeindex>
 #include <vector>
 
 #include "visualizer/replay/alignment.h"
 #include "visualizer/replay/collectives.h"
 #include "visualizer/replay/player.h"
 #include "visualizer/replay/run.h"
+#include "visualizer/view/kept.h"
 #include "visualizer/view/story_pace.h"
 #include "visualizer/view/story_steps.h"
 #include "visualizer/view/target.h"
@@ -58,6 +61,13 @@ class Session {
   // What happens in a chapter of a run, and why: one sentence.
   const std::string& sentence(int r, std::size_t chapter);
 
+  // ---- worked out once, and kept until a run or the clock changes ----
+  const MemoryCurve& memory_curve(int r, int rank) const;
+  // What these two refer to lasts until they are asked for a few others.
+  const replay::World& world_at(int r, std::size_t position) const;
+  const std::vector<replay::Touched>& history(int r, const replay::BufferInfo& buffer,
+                                              std::int64_t element) const;
+
   // ---- from step to step; a step begins when all ranks have begun it ----
   const std::vector<StepBegin>& steps() const { return steps_; }
   void next_event();  // of the focused run
@@ -75,6 +85,8 @@ class Session {
   bool ring = false;   // the collective view: on a ring, or in a row
   Target hovered, selected;
   bool help = false;
+  int scrolled = 0;    // lines that what is selected has been scrolled by
+  Target scrolled_of;  // what they are of: for another selection they do not count
   bool dark = false;       // the theme; whoever makes the canvas sees to it
   bool quit = false;       // the viewer wants to leave
   bool scrubbing = false;  // the pointer holds the playhead
@@ -91,6 +103,15 @@ class Session {
   void advance(double seconds);
   void play_or_pause();  // at the end: from the beginning
   void toggle_loop();
+
+  // T(*this), made when first asked for and kept until a run changes: what a view derives from
+  // whole runs, so that a frame costs nothing for each event.
+  template <class T>
+  const T& derived() const {
+    std::shared_ptr<void>& made = derived_[std::type_index(typeid(T))];
+    if (!made) made = std::make_shared<T>(*this);
+    return *static_cast<const T*>(made.get());
+  }
 
  private:
   struct Shown {
@@ -109,6 +130,8 @@ class Session {
   std::vector<StepBegin> steps_;
   std::unique_ptr<Pace> pace_;
   double clock_ = 0;
+  mutable std::map<std::type_index, std::shared_ptr<void>> derived_;
+  mutable Kept kept_;
   std::size_t looped_ = 0;  // the collective of the focused run that is looped over
   double rested_ = 0;       // seconds at its end
 };

@@ -44,7 +44,6 @@ void Session::align() {
   std::vector<std::shared_ptr<const Run>> runs;
   for (const Shown& shown : shown_) runs.push_back(shown.player->shared_run());
   alignment_ = std::make_unique<Alignment>(runs);
-  kept_ = {};
   steps_ = steps_of(runs, *alignment_);
   pace_ = std::make_unique<Pace>(runs, *alignment_, steps_);
   for (Shown& shown : shown_) shown.sentences.clear();
@@ -66,14 +65,13 @@ void Session::replace(int r, std::shared_ptr<const Run> run) {
 }
 
 void Session::reorder(Order order) {
-  const std::size_t position = world(focus).position;
   for (Shown& shown : shown_) {
     const auto run = shown.player->run().in_order(order);
     shown.collectives = collectives_of(*run);
     shown.player->replace(run);
   }
   align();
-  seek_position(focus, std::min(shown(focus).player->position(), position));
+  seek_position(focus, world(focus).position);
 }
 
 void Session::seek(double clock) {

@@ -11,7 +11,6 @@
 #include "visualizer/replay/collectives.h"
 #include "visualizer/replay/player.h"
 #include "visualizer/replay/run.h"
-#include "visualizer/view/kept.h"
 #include "visualizer/view/story_pace.h"
 #include "visualizer/view/story_steps.h"
 #include "visualizer/view/target.h"
@@ -60,13 +59,6 @@ class Session {
   int chapter() const;
   // What happens in a chapter of a run, and why: one sentence.
   const std::string& sentence(int r, std::size_t chapter);
-
-  // ---- worked out once, and kept until a run or the clock changes ----
-  const MemoryCurve& memory_curve(int r, int rank) const;
-  // What these two refer to lasts until they are asked for a few others.
-  const replay::World& world_at(int r, std::size_t position) const;
-  const std::vector<replay::Touched>& history(int r, const replay::BufferInfo& buffer,
-                                              std::int64_t element) const;
 
   // ---- from step to step; a step begins when all ranks have begun it ----
   const std::vector<StepBegin>& steps() const { return steps_; }
@@ -118,7 +110,7 @@ class Session {
     std::unique_ptr<replay::Player> player;
     std::string name;
     std::vector<replay::Collective> collectives;
-    std::vector<std::string> sentences;  // by chapter; empty: not asked for yet
+    std::vector<std::string> sentences;  // by chapter; none: not asked for yet
   };
   const Shown& shown(int r) const { return shown_[static_cast<std::size_t>(r)]; }
   void align();
@@ -131,7 +123,6 @@ class Session {
   std::unique_ptr<Pace> pace_;
   double clock_ = 0;
   mutable std::map<std::type_index, std::shared_ptr<void>> derived_;
-  mutable Kept kept_;
   std::size_t looped_ = 0;  // the collective of the focused run that is looped over
   double rested_ = 0;       // seconds at its end
 };

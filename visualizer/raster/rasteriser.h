@@ -14,8 +14,8 @@ namespace zero {
 // the same draw data give the same bytes on every machine. A pixel belongs to a triangle when its
 // centre lies inside, or on a top or left edge: triangles that share an edge cover every pixel
 // once. Colours and texture coordinates are interpolated exactly; the texture is sampled
-// bilinearly; blending is source-over. Triangles with a corner further away than 32,767 pixels, or
-// at no number at all, are left out; user callbacks too.
+// bilinearly; blending is source-over. Left out: what has a corner that is no number, or more than
+// 32,767 pixels away (rectangles of one colour, upright, may reach further), and user callbacks.
 void draw(const ImDrawData& data, const ImFontAtlas& atlas, Image& into);
 
 }  // namespace zero

@@ -1,0 +1,137 @@
+#include "visualizer/view/stage_legend.h"
+
+#include <fmt/format.h>
+
+#include "visualizer/view/heat.h"
+
+namespace zero::view {
+namespace {
+
+constexpr float kLine = 19, kSwatch = 18, kGap = 6, kApart = 16;
+
+struct Entry {
+  enum class What { category, absent, sum, owners, rank, work, words } what = What::words;
+  Memory category = Memory::parameters;
+  std::string words;
+
+  float swatch() const { return what == What::words ? 0 : kSwatch + kGap; }
+};
+
+std::vector<Entry> entries_of(const Context& context, const Lanes& lanes, double loose_scale) {
+  using What = Entry::What;
+  std::vector<Entry> entries;
+  switch (context.session.colouring) {
+    case Colouring::category:
+      for (int c = 0; c < kMemoryCategories; ++c) {
+        const auto category = static_cast<Memory>(c);
+        if (!lanes.occurs(category)) continue;
+        const Style& style = context.canvas.theme().category(category);
+        entries.push_back({What::category, category, std::string(style.name)});
+      }
+      entries.push_back({What::absent, {}, "not held here"});
+      if (lanes.most_ranks() > 1) entries.push_back({What::sum, {}, "who contributed"});
+      break;
+    case Colouring::storage:
+      entries.push_back({What::owners, {}, "the GPU that keeps it"});
+      entries.push_back({What::absent, {}, "not held here"});
+      break;
+    case Colouring::compute:
+      entries.push_back({What::owners, {}, "the GPU that computes with it"});
+      entries.push_back({What::work, {}, "what it is busy with"});
+      entries.push_back({What::absent, {}, "not held here"});
+      break;
+    case Colouring::values:
+      entries.push_back({What::absent, {}, "not held here"});
+      break;
+  }
+  if (loose_scale < 1) {
+    entries.push_back({What::words, {}, fmt::format("last bar: area \u00d7 {:.2g}", loose_scale)});
+  }
+  return entries;
+}
+
+// The heat map's own legend stands before the entries.
+float first_x(const Context& context) {
+  return context.session.colouring == Colouring::values ? 300 + kApart : 0;
+}
+
+// Places the entries one after the other, in lines; returns how many lines.
+template <class Place>
+int arrange(const Context& context, const std::vector<Entry>& entries, float width, Place place) {
+  float x = first_x(context);
+  int line = 0;
+  for (const Entry& entry : entries) {
+    const float words = context.canvas.width_of(entry.words, Font::small) + 1;
+    const float needed = entry.swatch() + words;
+    if (x > 0 && x + needed > width) {
+      x = 0;
+      ++line;
+    }
+    place(entry, x, line, words);
+    x += needed + kApart;
+  }
+  return line + 1;
+}
+
+void draw_swatch(Context& context, const Entry& entry, Rect box) {
+  Canvas& canvas = context.canvas;
+  const Theme& theme = canvas.theme();
+  switch (entry.what) {
+    case Entry::What::category: {
+      const Style& style = theme.category(entry.category);
+      canvas.fill(box, style.fill);
+      canvas.pattern(box, style.pattern, with_alpha(style.ink, 0.22f));
+      break;
+    }
+    case Entry::What::absent:
+      canvas.dashed(box, theme.muted);
+      break;
+    case Entry::What::work:
+      canvas.outline(box, theme.accent, 1);
+      break;
+    case Entry::What::sum:
+      canvas.fill(box, mixed(theme.panel, theme.category(Memory::gradients).fill, 0.6f));
+      box.y0 = box.y1 - 4;
+      canvas.fill(box, mixed(theme.panel, theme.text, 0.12f));
+      canvas.fill(box.column(0, 4), theme.rank(0));
+      canvas.fill(box.column(2, 4), theme.rank(2));
+      break;
+    case Entry::What::owners:
+    case Entry::What::rank:
+      for (int k = 0; k < 3; ++k) canvas.fill(box.column(k, 3), theme.rank(k));
+      break;
+    case Entry::What::words:
+      break;
+  }
+}
+
+}  // namespace
+
+float stage_legend_height(Context& context, const Lanes& lanes, float width) {
+  // The last entry's room is kept, whether the scale will need it or not.
+  const auto entries = entries_of(context, lanes, 1);
+  return kLine * static_cast<float>(
+                     arrange(context, entries, width, [](const Entry&, float, int, float) {}));
+}
+
+void draw_stage_legend(Context& context, const Lanes& lanes, const StageLayout& layout) {
+  const Rect area = layout.legend;
+  if (area.height() < kLine) return;
+  if (first_x(context) > 0) {
+    draw_heat_legend(context,
+                     Rect::of_size(area.x0, area.y0, std::min(300.0f, area.width()), kLine));
+  }
+  const auto entries = entries_of(context, lanes, layout.loose_scale);
+  arrange(context, entries, area.width(), [&](const Entry& entry, float x, int line, float words) {
+    const float y = area.y0 + kLine * static_cast<float>(line);
+    if (y + kLine > area.y1 + 1) return;
+    const float left = area.x0 + x;
+    if (entry.swatch() > 0) {
+      draw_swatch(context, entry, Rect::of_size(left, y + 4, kSwatch, kLine - 7));
+    }
+    context.canvas.label(Rect::of_size(left + entry.swatch(), y, words, kLine), entry.words,
+                         {context.canvas.theme().muted, Font::small});
+  });
+}
+
+}  // namespace zero::view

@@ -1,7 +1,353 @@
+// Memory over time: one band per run, stacked by category, on one clock and one scale.
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "common/memory/bytes.h"
+#include "visualizer/view/kept.h"
+#include "visualizer/view/memory_layout.h"
 #include "visualizer/view/views.h"
+#include "visualizer/view/words.h"
 
 namespace zero::view {
+namespace {
 
-void draw_memory(Context& context, Rect area) { context.canvas.outline(area, context.canvas.theme().faint); }
+// From the bottom: what stays while a run trains, then what comes and goes.
+// Of Target::control: the rank is the one to show.
+constexpr std::size_t kMemoryRankControl = 1000;
+
+constexpr Memory kStack[] = {Memory::parameters,    Memory::gradients, Memory::optimizer_states,
+                             Memory::communication, Memory::workspace, Memory::activations,
+                             Memory::temporary};
+
+struct Scale {
+  double clocks = 1, bytes = 1;  // that a plot is wide and high
+
+  float x(const Rect& plot, double clock) const {
+    return plot.x0 + static_cast<float>(clock / clocks) * plot.width();
+  }
+  float y(const Rect& plot, std::int64_t b) const {
+    return std::round(plot.y1 - static_cast<float>(static_cast<double>(b) / bytes) * plot.height());
+  }
+};
+
+// Columns of the screen, next to each other, that show one step.
+struct Segment {
+  float x0, x1;
+  const MemoryStep* step;
+};
+
+std::vector<Segment> segments_of(const MemoryCurve& curve, const Rect& plot) {
+  std::vector<Segment> segments;
+  const auto& columns = curve.columns(std::max(1, static_cast<int>(plot.width())));
+  float x = plot.x0;
+  for (const MemoryStep* step : columns) {
+    if (segments.empty() || segments.back().step != step) segments.push_back({x, x, step});
+    segments.back().x1 = ++x;
+  }
+  return segments;
+}
+
+// A pattern over an area of many narrow boxes, which Canvas::pattern leaves out each by itself.
+void draw_pattern(Canvas& canvas, const std::vector<Rect>& boxes, const Style& style) {
+  const Colour ink = with_alpha(style.ink, 0.16f);
+  if (style.pattern != Pattern::dots && style.pattern != Pattern::horizontal) {
+    for (const Rect& box : boxes) canvas.pattern(box, style.pattern, ink);
+    return;
+  }
+  constexpr float kApart = 6;
+  const auto first = [](float from) { return std::ceil(from / kApart) * kApart; };
+  for (const Rect& box : boxes) {
+    for (float y = first(box.y0 + 1); y + 1 < box.y1; y += kApart) {
+      if (style.pattern == Pattern::horizontal) {
+        canvas.fill({box.x0, y, box.x1, y + 1}, ink);
+        continue;
+      }
+      for (float x = first(box.x0); x < box.x1; x += kApart) {
+        canvas.fill(Rect::of_size(x, y, 2, 2), ink);
+      }
+    }
+  }
+}
+
+void draw_areas(Canvas& canvas, const std::vector<Segment>& segments, const Rect& plot,
+                const Scale& scale) {
+  std::vector<std::int64_t> below(segments.size(), 0);
+  std::vector<Rect> boxes;
+  for (const Memory category : kStack) {
+    const Style& style = canvas.theme().category(category);
+    boxes.clear();
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      const std::int64_t bytes = segments[i].step->live[static_cast<std::size_t>(category)];
+      const float bottom = scale.y(plot, below[i]), top = scale.y(plot, below[i] + bytes);
+      below[i] += bytes;
+      if (top >= bottom) continue;
+      Rect* last = boxes.empty() ? nullptr : &boxes.back();
+      if (last && last->x1 == segments[i].x0 && last->y0 == top && last->y1 == bottom) {
+        last->x1 = segments[i].x1;
+      } else {
+        boxes.push_back({segments[i].x0, top, segments[i].x1, bottom});
+      }
+    }
+    for (const Rect& box : boxes) canvas.fill(box, style.fill);
+    draw_pattern(canvas, boxes, style);
+  }
+}
+
+std::optional<Memory> category_at(const MemoryStep& step, std::int64_t bytes) {
+  for (const Memory category : kStack) {
+    bytes -= step.live[static_cast<std::size_t>(category)];
+    if (bytes < 0) return category;
+  }
+  return std::nullopt;
+}
+
+Target moment(int run, int rank, const MemoryStep& step, std::optional<Memory> category) {
+  Target target{Target::Kind::moment, run, rank};
+  target.event = *step.event;
+  if (category) {
+    target.begin = static_cast<std::int64_t>(*category);
+    target.end = target.begin + 1;
+  }
+  return target;
+}
+
+class Bands {
+ public:
+  Bands(Context& context, Rect area)
+      : context_(context),
+        canvas_(context.canvas),
+        session_(context.session),
+        parts_(memory_parts(area, session_.size())) {
+    scale_.clocks = std::max(session_.length(), 1.0);
+    std::int64_t most = 1;
+    for (int r = 0; r < session_.size(); ++r) most = std::max(most, curve(r).peak().total);
+    for (int r = 0; r < session_.size(); ++r) {
+      // A budget far above is said in words: its line would press the curves flat.
+      const auto budget = curve(r).budget();
+      if (budget && *budget <= 2 * most) highest_ = std::max(highest_, *budget);
+    }
+    highest_ = std::max(highest_, most);
+    scale_.bytes = static_cast<double>(highest_) * 1.06;
+  }
+
+  void draw() {
+    draw_heading();
+    draw_legend();
+    for (std::size_t i = 0; i < parts_.bands.size(); ++i) {
+      draw_band(static_cast<int>(i), parts_.bands[i]);
+    }
+    draw_axis();
+    draw_playhead();
+  }
+
+ private:
+  const MemoryCurve& curve(int r) const { return memory_curve(session_, r, session_.rank); }
+
+  void draw_heading() {
+    Rect row = parts_.heading;
+    const std::string title = fmt::format("Memory of GPU {} over time", session_.rank);
+    const float width = canvas_.width_of(title, Font::strong);
+    canvas_.label(row.cut_left(std::min(width + 1, row.width())), title, {0, Font::strong});
+    row.cut_left(14);
+    const int ranks = session_.world_size();
+    if (!context_.controls || ranks < 2 || row.width() < static_cast<float>(ranks) * 24) return;
+    for (int r = 0; r < ranks; ++r) {
+      const Rect box = row.cut_left(22).inset(0, 2);
+      row.cut_left(2);
+      const bool chosen = r == session_.rank;
+      const Theme& theme = canvas_.theme();
+      canvas_.fill(box, chosen ? theme.rank(r) : theme.panel, 4);
+      canvas_.outline(box, theme.rank(r), 1, 4);
+      canvas_.label(box, std::to_string(r),
+                    {chosen ? theme.rank_ink(r) : theme.muted, Font::small, Align::center});
+      Target target{Target::Kind::control, -1, r};
+      target.event = kMemoryRankControl;
+      canvas_.mark(box, target);
+      if (pressed(box)) session_.rank = r;
+    }
+  }
+
+  void draw_legend() {
+    Rect row = parts_.legend;
+    const Theme& theme = canvas_.theme();
+    for (const Memory category : kStack) {
+      bool there = false;
+      for (int r = 0; r < session_.size() && !there; ++r) {
+        for (const MemoryStep& step : curve(r).steps()) {
+          there = step.live[static_cast<std::size_t>(category)] > 0;
+          if (there) break;
+        }
+      }
+      if (!there) continue;
+      const Style& style = theme.category(category);
+      const float width = 14 + 5 + canvas_.width_of(style.name, Font::small) + 1;
+      if (row.width() < width) return;
+      Rect item = row.cut_left(width);
+      row.cut_left(14);
+      const Rect chip = Rect::of_size(item.x0, std::round(item.center().y) - 6, 14, 12);
+      canvas_.fill(chip, style.fill);
+      canvas_.pattern(chip, style.pattern, with_alpha(style.ink, 0.3f));
+      item.cut_left(19);
+      canvas_.label(item, style.name, {theme.muted, Font::small});
+    }
+  }
+
+  void draw_band(int r, const MemoryParts::Band& band) {
+    const Theme& theme = canvas_.theme();
+    canvas_.fill(band.plot, theme.panel);
+    const auto marks = ticks(highest_, std::max(1, static_cast<int>(band.plot.height() / 22)));
+    for (const std::int64_t tick : marks) {
+      const float y = scale_.y(band.plot, tick);
+      if (y > band.plot.y0) canvas_.fill({band.plot.x0, y, band.plot.x1, y + 1}, theme.faint);
+      const Rect box{band.scale.x0, y - 8, band.scale.x1 - 6, y + 8};
+      canvas_.label(box, tick_text(tick), {theme.muted, Font::small, Align::right});
+    }
+    const MemoryCurve& shown = curve(r);
+    draw_areas(canvas_, segments_of(shown, band.plot), band.plot, scale_);
+    // The grid once more, faintly, over the areas.
+    for (const std::int64_t tick : marks) {
+      const float y = scale_.y(band.plot, tick);
+      if (tick > 0)
+        canvas_.fill({band.plot.x0, y, band.plot.x1, y + 1}, with_alpha(theme.text, 0.08f));
+    }
+    draw_budget(shown, band);
+    draw_moment(r, shown, band);
+    draw_title(r, shown, band);
+  }
+
+  void draw_budget(const MemoryCurve& shown, const MemoryParts::Band& band) {
+    if (!shown.budget() || *shown.budget() > highest_) return;
+    const float y = scale_.y(band.plot, *shown.budget());
+    for (float x = band.plot.x0; x < band.plot.x1; x += 10) {
+      canvas_.fill({x, y, std::min(x + 6, band.plot.x1), y + 2}, canvas_.theme().warning);
+    }
+    const Rect box{band.plot.x0 + 6, y - 17, band.plot.x1 - 6, y - 1};
+    canvas_.label(y - 17 > band.plot.y0 ? box : Rect{box.x0, y + 3, box.x1, y + 19},
+                  "budget " + format_bytes(*shown.budget()),
+                  {canvas_.theme().warning, Font::small, Align::right});
+  }
+
+  // What the pointer is at, or else the present moment, can be pointed at; a click goes there.
+  void draw_moment(int r, const MemoryCurve& shown, const MemoryParts::Band& band) {
+    const Point mouse = context_.input.mouse;
+    const MemoryStep* step = &shown.at(session_.clock());
+    std::optional<Memory> category;
+    if (context_.controls && band.plot.contains(mouse)) {
+      const auto& columns = shown.columns(std::max(1, static_cast<int>(band.plot.width())));
+      const auto column = static_cast<std::size_t>(mouse.x - band.plot.x0);
+      if (column >= columns.size()) return;
+      step = columns[column];
+      const double bytes = static_cast<double>(band.plot.y1 - mouse.y) / band.plot.height();
+      category = category_at(*step, static_cast<std::int64_t>(bytes * scale_.bytes));
+      const float x = std::floor(mouse.x);
+      canvas_.fill({x, band.plot.y0, x + 1, band.plot.y1}, canvas_.theme().text);
+      if (pressed(band.plot)) {
+        const double begin = static_cast<double>(column) * scale_.clocks / columns.size();
+        session_.seek(std::max(begin, step->clock));
+      }
+    }
+    if (step->event) canvas_.mark(band.plot, moment(r, session_.rank, *step, category));
+  }
+
+  // The run's name and what it holds now; the peak is named above where it is.
+  void draw_title(int r, const MemoryCurve& shown, const MemoryParts::Band& band) {
+    const Theme& theme = canvas_.theme();
+    Rect row = band.title;
+    std::string name = session_.name(r);
+    if (session_.rank >= session_.run(r).world_size())
+      name += fmt::format(": no GPU {}", session_.rank);
+    row.cut_left(canvas_.label(row, name, {0, Font::strong}).width());
+    row.cut_left(10);
+    const std::string now = brief_bytes(shown.at(session_.clock()).total) + " now";
+    const Rect ink = canvas_.label(row, now, {theme.accent, Font::small});
+    row.cut_left(ink.width() + 16);
+    if (shown.budget() && *shown.budget() > highest_) {
+      const std::string budget = "budget " + brief_bytes(*shown.budget());
+      row.cut_left(canvas_.label(row, budget, {theme.muted, Font::small}).width() + 16);
+    }
+    if (!shown.peak().event) return;
+    const MemoryStep& peak = shown.peak();
+    const float x = std::floor(std::min(scale_.x(band.plot, peak.clock), band.plot.x1 - 1));
+    const float y = scale_.y(band.plot, peak.total);
+    const event::Step* step = step_of(session_.run(r), *peak.event);
+    std::string text = "peak " + brief_bytes(peak.total);
+    if (step) {
+      // The banner as far as its colon: the rest says what is done there.
+      text += " in " + step->caption.substr(0, step->caption.find(':'));
+      if (step->unit) text += ", " + *step->unit;
+    }
+    const float width = std::min(canvas_.width_of(text, Font::small) + 1, row.width());
+    const float left = std::clamp(x - width / 2, row.x0, std::max(row.x0, row.x1 - width));
+    const Rect label = canvas_.label({left, row.y0, left + width, row.y1}, text, {0, Font::small});
+    canvas_.line({x, std::max(row.y1 - 2, band.plot.y0 - 3)}, {x, y}, theme.text);
+    canvas_.circle({x, y}, 4, theme.background);
+    canvas_.circle({x, y}, 3, theme.text);
+    const Target target = moment(r, session_.rank, peak, std::nullopt);
+    canvas_.mark({x - 7, y - 7, x + 7, y + 7}, target);
+    if (!label.empty()) canvas_.mark(label, target);
+    if (pressed({x - 7, y - 7, x + 7, y + 7}) || pressed(label)) session_.seek(peak.clock);
+  }
+
+  void draw_axis() {
+    const Theme& theme = canvas_.theme();
+    bool tinted = false;
+    for (const Stretch& stretch : steps_of(session_.alignment())) {
+      const Rect box = between(parts_.steps, stretch);
+      tinted = !tinted;
+      canvas_.fill(box, tinted ? theme.panel : mixed(theme.panel, theme.faint, 0.5f));
+      const std::string text = std::to_string(stretch.number);
+      if (box.width() >= canvas_.width_of(text, Font::small) + 4) {
+        canvas_.label(box, text, {theme.muted, Font::small, Align::center});
+      }
+    }
+    canvas_.label({parts_.steps.x0 - 62, parts_.steps.y0, parts_.steps.x0 - 6, parts_.steps.y1},
+                  "step", {theme.muted, Font::small, Align::right});
+    for (const Stretch& stretch : iterations_of(session_.alignment())) {
+      const Rect box = between(parts_.iterations, stretch);
+      if (stretch.begin > 0) {
+        for (const MemoryParts::Band& band : parts_.bands) {
+          canvas_.fill({box.x0, band.plot.y0, box.x0 + 1, band.plot.y1},
+                       with_alpha(theme.text, 0.3f));
+        }
+        canvas_.fill({box.x0, parts_.steps.y0, box.x0 + 1, box.y1}, theme.faint);
+      }
+      const std::string text =
+          stretch.iteration < 0 ? "start" : fmt::format("iteration {}", stretch.iteration);
+      canvas_.label(box.inset(4, 0), text, {theme.muted, Font::small});
+    }
+  }
+
+  void draw_playhead() {
+    const float x = std::round(scale_.x(parts_.steps, session_.clock()));
+    const Colour accent = canvas_.theme().accent;
+    for (const MemoryParts::Band& band : parts_.bands) {
+      canvas_.fill({x - 1, band.plot.y0, x + 1, band.plot.y1}, accent);
+    }
+    canvas_.triangle({x - 6, parts_.steps.y0 + 1}, {x + 6, parts_.steps.y0 + 1},
+                     {x, parts_.steps.y0 - 6}, accent);
+  }
+
+  Rect between(const Rect& row, const Stretch& stretch) const {
+    return {std::round(scale_.x(row, stretch.begin)), row.y0,
+            std::round(scale_.x(row, stretch.end)), row.y1};
+  }
+
+  bool pressed(const Rect& box) const {
+    return context_.controls && !session_.help && context_.input.pressed &&
+           box.contains(context_.input.mouse);
+  }
+
+  Context& context_;
+  Canvas& canvas_;
+  Session& session_;
+  MemoryParts parts_;
+  Scale scale_;
+  std::int64_t highest_ = 0;
+};
+
+}  // namespace
+
+void draw_memory(Context& context, Rect area) { Bands(context, area).draw(); }
 
 }  // namespace zero::view

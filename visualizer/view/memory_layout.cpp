@@ -1,0 +1,80 @@
+#include "visualizer/view/memory_layout.h"
+
+#include <fmt/format.h>
+
+#include <bit>
+#include <cmath>
+
+namespace zero::view {
+
+MemoryParts memory_parts(Rect area, int runs) {
+  constexpr float kScale = 62, kTitle = 20, kLeast = 24;
+  MemoryParts parts;
+  parts.heading = area.cut_top(24);
+  parts.legend = area.cut_top(22);
+  area.cut_top(2);
+  parts.iterations = area.cut_bottom(18);
+  parts.steps = area.cut_bottom(18);
+  parts.steps.x0 = parts.iterations.x0 = std::min(area.x0 + kScale, area.x1);
+  const float gap = 8;
+  for (int r = 0; r < runs; ++r) {
+    Rect band = area.row(r, runs, gap);
+    if (band.height() < kTitle + kLeast) break;  // and the next ones have none either
+    // At whole pixels, so that a column of the plot is one of the screen.
+    band = {std::round(band.x0), std::round(band.y0), std::floor(band.x1), std::floor(band.y1)};
+    MemoryParts::Band b;
+    b.title = band.cut_top(kTitle);
+    b.scale = band.cut_left(kScale);
+    b.plot = band;
+    parts.bands.push_back(b);
+  }
+  return parts;
+}
+
+std::vector<std::int64_t> ticks(std::int64_t most, int count) {
+  std::vector<std::int64_t> result = {0};
+  if (most <= 0 || count < 1) return result;
+  const auto each = static_cast<std::uint64_t>((most + count - 1) / count);
+  const auto step = static_cast<std::int64_t>(std::bit_ceil(each));
+  for (std::int64_t tick = step; tick <= most; tick += step) result.push_back(tick);
+  return result;
+}
+
+std::string tick_text(std::int64_t bytes) {
+  if (bytes == 0) return "0";
+  constexpr const char* kUnits[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
+  int unit = 0;
+  for (; bytes % 1024 == 0 && unit < 6; ++unit) bytes /= 1024;
+  return fmt::format("{} {}", bytes, kUnits[unit]);
+}
+
+namespace {
+
+template <class Same>
+std::vector<Stretch> joined(const replay::Alignment& alignment, Same same) {
+  std::vector<Stretch> result;
+  for (const replay::Alignment::Phase& phase : alignment.phases()) {
+    if (!result.empty() && same(result.back(), phase)) {
+      result.back().end = phase.end;
+    } else {
+      result.push_back({phase.iteration, phase.number, phase.begin, phase.end});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<Stretch> steps_of(const replay::Alignment& alignment) {
+  return joined(alignment, [](const Stretch& a, const replay::Alignment::Phase& b) {
+    return a.iteration == b.iteration && a.number == b.number;
+  });
+}
+
+std::vector<Stretch> iterations_of(const replay::Alignment& alignment) {
+  return joined(alignment, [](const Stretch& a, const replay::Alignment::Phase& b) {
+    return a.iteration == b.iteration;
+  });
+}
+
+}  // namespace zero::view

@@ -1,13 +1,112 @@
-#include "visualizer/view/views.h"
+// One collective of a run: its ranks, what each holds of it, and what moves between them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/memory/bytes.h"
+#include "visualizer/view/collective_paint.h"
 
 namespace zero::view {
 
-void draw_collective(Context& context, Rect area, int) {
-  context.canvas.outline(area, context.canvas.theme().faint);
+using namespace replay;
+
+namespace {
+
+// What is going on at a position.
+struct Now {
+  int step = 0;  // under way, or the last one; 0: none yet
+  std::int64_t chunk = 0;
+  bool begun = false, over = false;
+  std::vector<std::pair<const Transfer*, Travel>> flying;
+};
+
+Now now(const CollectiveStory& story, const Collective& collective, const World& world,
+        const Run& run) {
+  Now now;
+  now.begun = world.position >= collective.begin;
+  now.over = world.position >= collective.end;
+  for (const Transfer& transfer : world.in_flight) {
+    if (transfer.send + 1 < collective.begin) continue;
+    if (const auto travel = story.travel(transfer.send))
+      now.flying.emplace_back(&transfer, *travel);
+  }
+  const auto next = std::lower_bound(
+      collective.hops.begin(), collective.hops.end(), world.position,
+      [](const replay::Hop& hop, std::size_t position) { return hop.send < position; });
+  const event::Hop* hop = nullptr;
+  if (!now.flying.empty()) hop = run.hop(now.flying.front().first->send);
+  else if (next != collective.hops.begin()) hop = run.hop(std::prev(next)->send);
+  if (hop) {
+    now.step = hop->step;
+    now.chunk = hop->chunk;
+  }
+  return now;
 }
 
-void draw_collective_strip(Context& context, Rect area, int, const replay::Collective&) {
-  context.canvas.outline(area, context.canvas.theme().faint);
+std::string line_of(const CollectiveStory& story, const Collective& collective, const Now& now) {
+  if (!now.begun) return "not begun yet";
+  if (collective.opaque) return "the library's own algorithm: messages not seen";
+  const auto step = std::find_if(story.steps().begin(), story.steps().end(),
+                                 [&](const auto& s) { return s.step == now.step; });
+  if (now.over || step == story.steps().end()) {
+    return fmt::format("{}: {} B sent in all", now.over ? "done" : "begins",
+                       with_commas(story.bytes()));
+  }
+  std::string text = fmt::format("step {} of {}", now.step, collective.steps);
+  if (story.chunks() > 1) text += fmt::format(", chunk {} of {}", now.chunk + 1, story.chunks());
+  text += step->adds ? ", adds" : ", copies";
+  if (!now.flying.empty()) {
+    text += fmt::format(", {} B a message", with_commas(now.flying.front().second.bytes));
+  }
+  return text;
+}
+
+}  // namespace
+
+void draw_collective(Context& context, Rect area, int r) {
+  Canvas& canvas = context.canvas;
+  const Theme& theme = canvas.theme();
+  Session& session = context.session;
+  const Run& run = session.run(r);
+  canvas.fill(area, theme.panel, 4);
+  area = area.inset(12, 8);
+  const Collective* collective = session.collective(r);
+  if (!collective) {
+    canvas.label(
+        area, run.world_size() == 1 ? "One rank: nothing to send." : "No collectives in this run.",
+        {theme.muted, Font::body, Align::center});
+    return;
+  }
+  const CollectiveStory& story = session.derived<CollectiveStories>().of(run, *collective);
+  const World& world = session.world(r);
+  const Now now = view::now(story, *collective, world, run);
+
+  const Font title_font = area.width() > 560 && area.height() > 330 ? Font::title : Font::strong;
+  Rect head = area.cut_top(canvas.line_height(title_font) + 4);
+  const std::string title = fmt::format("{}, {}", spoken(collective->name), collective->algorithm);
+  const Rect ink = canvas.label(head, title, {theme.text, title_font, Align::left});
+  head.x0 = ink.x1 + 16;
+  canvas.label(head,
+               fmt::format("elements {} – {}", with_commas(collective->range.begin),
+                           with_commas(collective->range.end)),
+               {theme.muted, Font::small, Align::right});
+  canvas.label(area.cut_top(canvas.line_height(Font::body) + 4), line_of(story, *collective, now),
+               {theme.muted, Font::body, Align::left});
+  area.cut_top(8);
+
+  const CollectiveShape shape = CollectivePainter::shape_of(story, run.world_size(), session.ring);
+  const bool roomy = area.width() > 420 && !shape.ring;
+  const float heading = area.height() > 220 ? 26.0f : 20.0f;
+  const CollectiveLayout layout(shape, area, heading, roomy ? 70.0f : 0.0f);
+  if (!layout.readable()) return;
+  CollectivePainter painter(context, r, story, layout, *collective);
+  painter.names();
+  for (int rank = 0; rank < shape.ranks; ++rank) {
+    painter.rank(story.state(world, rank), story.moment(world, rank), rank);
+  }
+  for (const auto& [transfer, travel] : now.flying) {
+    painter.message(*transfer, static_cast<float>(session.progress(r, *transfer)));
+  }
 }
 
 }  // namespace zero::view

@@ -1,0 +1,228 @@
+// Looks a collective up: its rows, which buffers it touches where, its steps, and how it ends.
+#include <algorithm>
+#include <map>
+
+#include "visualizer/view/collective_story.h"
+
+namespace zero::view {
+
+using namespace replay;
+
+namespace {
+
+constexpr std::size_t kMostChunkRows = 8;    // more are drawn as one row
+constexpr std::size_t kMostAtoms = 100'000;  // by rank: more are not told apart
+
+}  // namespace
+
+CollectiveStory::CollectiveStory(const Run& run, const Collective& collective)
+    : run_(run), collective_(collective), number_(collective.number) {
+  const auto K = static_cast<std::size_t>(run.world_size());
+  sums_.resize(K);
+  scratch_.resize(K);
+  ended_.resize(K);
+  find_rows();
+  walk();
+  find_steps();
+}
+
+void CollectiveStory::find_rows() {
+  const Range all = collective_.range;
+  for (const event::Shard& shard : run_.header().shards) {
+    const Range part = all.intersect(shard.range);
+    if (!part.empty()) rows_.push_back({part, shard.owner});
+  }
+  std::sort(rows_.begin(), rows_.end(),
+            [](const Row& a, const Row& b) { return a.range.begin < b.range.begin; });
+  const bool overlap =
+      std::adjacent_find(rows_.begin(), rows_.end(), [](const Row& a, const Row& b) {
+        return b.range.begin < a.range.end;
+      }) != rows_.end();
+  if (overlap) rows_.clear();
+  if (rows_.empty() && !all.empty()) rows_.push_back({all, collective_.owner.value_or(-1)});
+
+  std::vector<std::int64_t> cuts;
+  for (const replay::Hop& hop : collective_.hops) {
+    const Range range = run_.hop(hop.send)->range;
+    cuts.push_back(range.begin);
+    cuts.push_back(range.end);
+  }
+  std::sort(cuts.begin(), cuts.end());
+  cuts.erase(std::unique(cuts.begin(), cuts.end()), cuts.end());
+  const auto K = static_cast<std::size_t>(run_.world_size());
+  if (cuts.size() * K > kMostAtoms) cuts.clear();
+
+  const auto atoms_of = [&](Range range) {
+    std::vector<Atom> atoms;
+    std::int64_t begin = range.begin;
+    for (auto cut = std::upper_bound(cuts.begin(), cuts.end(), begin);
+         cut != cuts.end() && *cut < range.end; ++cut) {
+      atoms.push_back({{begin, *cut}, std::vector<std::vector<Use>>(K)});
+      begin = *cut;
+    }
+    atoms.push_back({{begin, range.end}, std::vector<std::vector<Use>>(K)});
+    return atoms;
+  };
+  for (const Row& row : rows_) atoms_.push_back(atoms_of(row.range));
+  if (rows_.size() == 1 && atoms_[0].size() > 1 && atoms_[0].size() <= kMostChunkRows) {
+    rows_are_chunks_ = true;
+    std::vector<Atom> atoms = std::move(atoms_[0]);
+    const int owner = rows_[0].owner;
+    rows_.clear();
+    atoms_.clear();
+    for (Atom& atom : atoms) {
+      rows_.push_back({atom.range, owner});
+      atoms_.emplace_back();
+      atoms_.back().push_back(std::move(atom));
+    }
+  }
+}
+
+// Through the collective once: what it touches, and what each rank has when its part ends.
+void CollectiveStory::walk() {
+  World world = run_.at(collective_.begin > 0 ? collective_.begin - 1 : 0);
+  std::map<EventIndex, int> begins, ends;  // of the ranks' parts
+  for (const Part& part : collective_.parts) {
+    begins[part.begin] = part.rank;
+    if (part.end) ends[*part.end] = part.rank;
+  }
+  const std::size_t stop = std::min(collective_.end, run_.size());
+  while (world.position < stop) {
+    const EventIndex e = world.position;
+    if (collective_.opaque && begins.count(e) > 0) find_sources(world, e, begins[e]);
+    touch(e);
+    world.apply(run_);
+    if (const auto end = ends.find(e); end != ends.end()) {
+      const auto rank = static_cast<std::size_t>(end->second);
+      ended_[rank] = Ended{e + 1, world.ranks[rank]};
+    }
+  }
+}
+
+void CollectiveStory::touch(EventIndex e) {
+  const int rank = run_.rank_of(e);
+  const event::Any& what = run_.event(e).what;
+  if (const auto* library = std::get_if<event::Library>(&what)) {
+    if (library->collective != number_) return;
+    adds_ = adds_ || library->average;
+    for (const event::Library::Part& part : library->parts) {
+      const bool own = std::find(part.from.begin(), part.from.end(), rank) != part.from.end();
+      use(e, rank, library->into.buffer, part.range, false, !own && !library->average);
+    }
+    return;
+  }
+  const event::Hop* hop = run_.hop(e);
+  if (!hop || hop->collective != number_) return;
+  if (const auto* send = std::get_if<event::Send>(&what)) {
+    adds_ = adds_ || hop->effect == Effect::add;
+    read(e, rank, send->from, hop->range);
+  } else if (const auto* receive = std::get_if<event::Receive>(&what)) {
+    if (receive->own) read(e, rank, *receive->own, hop->range);
+    write(e, rank, receive->into, hop->range, hop->effect == Effect::copy || receive->own);
+  } else if (const auto* move = std::get_if<event::Move>(&what)) {
+    read(e, rank, move->from, hop->range);
+    write(e, rank, move->into, hop->range, hop->effect == Effect::copy);
+  }
+}
+
+void CollectiveStory::read(EventIndex e, int rank, event::Place place, Range range) {
+  if (is_flat(rank, place.buffer)) return use(e, rank, place.buffer, range, true, false);
+  auto& sums = sums_[static_cast<std::size_t>(rank)];
+  for (auto sum = sums.rbegin(); sum != sums.rend(); ++sum) {
+    if (sum->buffer != place.buffer || sum->at != place.at) continue;
+    if (!sum->left) sum->left = e;
+    return;
+  }
+}
+
+void CollectiveStory::write(EventIndex e, int rank, event::Place place, Range range, bool anew) {
+  if (is_flat(rank, place.buffer)) return use(e, rank, place.buffer, range, !anew, anew);
+  const int row = row_of(range);
+  if (row < 0) return;
+  has_sums_ = true;
+  Sum sum;
+  sum.made = e;
+  sum.range = range;
+  sum.buffer = place.buffer;
+  sum.at = place.at;
+  sum.row = row;
+  sums_[static_cast<std::size_t>(rank)].push_back(sum);
+  auto& scratch = scratch_[static_cast<std::size_t>(rank)];
+  if (std::find(scratch.begin(), scratch.end(), place.buffer) == scratch.end()) {
+    scratch.push_back(place.buffer);
+  }
+}
+
+void CollectiveStory::use(EventIndex e, int rank, std::int64_t buffer, Range range, bool reads,
+                          bool overwrites) {
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    if (range.intersect(rows_[row].range).empty()) continue;
+    std::vector<Atom>& atoms = atoms_[row];
+    const auto first =
+        std::upper_bound(atoms.begin(), atoms.end(), range.begin,
+                         [](std::int64_t p, const Atom& atom) { return p < atom.range.end; });
+    for (auto atom = first; atom != atoms.end() && atom->range.begin < range.end; ++atom) {
+      auto& uses = atom->uses[static_cast<std::size_t>(rank)];
+      auto known =
+          std::find_if(uses.begin(), uses.end(), [&](const Use& u) { return u.buffer == buffer; });
+      if (known == uses.end()) {
+        uses.push_back({buffer, e, std::nullopt, overwrites && !reads});
+        known = std::prev(uses.end());
+      }
+      if (reads && !known->first_read) known->first_read = e;
+    }
+  }
+}
+
+// A library's collective does not say what it reads. What it can be: on a rank that contributes to
+// an average, gradients of its own; on one whose values are copied, parameters.
+void CollectiveStory::find_sources(const World& world, EventIndex e, int rank) {
+  bool average = false;
+  for (const EventIndex result : collective_.results) {
+    average = average || std::get<event::Library>(run_.event(result).what).average;
+  }
+  for (const Buffer& buffer : world.ranks[static_cast<std::size_t>(rank)].buffers) {
+    const event::Allocate& allocate = *buffer.info->allocate;
+    if (!allocate.range) continue;
+    for (const Row& row : rows_) {
+      const Range part = row.range.intersect(*allocate.range);
+      if (part.empty() || !buffer.cells().holds(part.begin - allocate.range->begin, part.size()))
+        continue;
+      const Kind kind = buffer.cells().at(part.begin - allocate.range->begin).content.kind;
+      const bool source = average ? kind == Kind::local_gradient
+                                  : row.owner == rank && allocate.category == Memory::parameters;
+      if (source) use(e, rank, buffer.number(), part, false, false);
+    }
+  }
+}
+
+void CollectiveStory::find_steps() {
+  const int K = run_.world_size();
+  bool direct = false;
+  int longest = 0;
+  std::map<int, Step> steps;
+  for (std::size_t i = 0; i < collective_.hops.size(); ++i) {
+    const auto travel = this->travel(collective_.hops[i].send);
+    if (!travel) continue;
+    Step& step = steps[collective_.hops[i].step];
+    step.step = collective_.hops[i].step;
+    step.hops.push_back(i);
+    ++step.messages;
+    step.bytes += travel->bytes;
+    step.adds = step.adds || travel->adds;
+    bytes_ += travel->bytes;
+    chunks_ = std::max(chunks_, travel->chunk + 1);
+    const int way = travel->destination - travel->source;
+    const bool wraps = way == 1 - K && K > 2;
+    wraps_ = wraps_ || wraps;
+    direct = direct || (way != 1 && !wraps && K > 2);
+    longest = std::max(longest, std::abs(way));
+  }
+  if (direct) {
+    lanes_ = longest;
+    wraps_ = false;
+  }
+  for (auto& [number, step] : steps) steps_.push_back(std::move(step));
+}
+
+}  // namespace zero::view

@@ -1,0 +1,223 @@
+#include "visualizer/view/collective_layout.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace zero::view {
+namespace {
+
+constexpr float kPi = 3.14159265f;
+
+float distance(Point a, Point b) { return std::hypot(b.x - a.x, b.y - a.y); }
+Point between(Point a, Point b, float part) {
+  return {a.x + (b.x - a.x) * part, a.y + (b.y - a.y) * part};
+}
+Rect around(Point center, float width, float height) {
+  return Rect::of_size(center.x - width / 2, center.y - height / 2, width, height);
+}
+
+}  // namespace
+
+// ---- Way ----------------------------------------------------------------------------------------
+
+float Way::length() const {
+  float sum = 0;
+  for (int i = 1; i < count; ++i) {
+    sum += distance(points[static_cast<std::size_t>(i - 1)], points[static_cast<std::size_t>(i)]);
+  }
+  return sum;
+}
+
+Point Way::at(float part) const {
+  if (part >= 1) return points[static_cast<std::size_t>(count - 1)];
+  float left = std::max(part, 0.0f) * length();
+  for (int i = 1; i < count; ++i) {
+    const Point a = points[static_cast<std::size_t>(i - 1)],
+                b = points[static_cast<std::size_t>(i)];
+    const float step = distance(a, b);
+    if (left <= step) return between(a, b, step > 0 ? left / step : 0);
+    left -= step;
+  }
+  return points[static_cast<std::size_t>(count - 1)];
+}
+
+Rect Way::box(float part) const {
+  constexpr float kEnds = 0.18f;  // of the way: where it leaves and enters
+  float w = width, h = height;
+  const auto grow = [&](const Rect& end, float by) {
+    w += (end.width() - w) * by;
+    h += (end.height() - h) * by;
+  };
+  if (part < kEnds) grow(from, 1 - std::max(part, 0.0f) / kEnds);
+  if (part > 1 - kEnds) grow(to, 1 - (1 - std::min(part, 1.0f)) / kEnds);
+  return around(at(part), w, h);
+}
+
+// ---- CollectiveLayout ---------------------------------------------------------------------------
+
+CollectiveLayout::CollectiveLayout(const CollectiveShape& shape, Rect area, float heading_height,
+                                   float labels)
+    : shape_(shape), area_(area) {
+  if (shape_.ring) place_circle(heading_height);
+  else place_row(heading_height, labels);
+}
+
+void CollectiveLayout::place_row(float heading_height, float labels) {
+  const auto K = static_cast<float>(shape_.ranks), R = static_cast<float>(shape_.rows);
+  labels_ = labels;
+  heading_height_ = heading_height;
+
+  // Across: a channel at each end, as wide as the gaps between the ranks, where there are any.
+  constexpr float kGap = 0.62f;  // of a cell
+  const float gaps = shape_.ranks - 1.0f + (shape_.wraps ? 2.0f : 0.0f);
+  const float room = area_.width() - labels;
+  cell_width_ = std::min(190.0f, room / (K + gaps * kGap));
+  const float gap = gaps > 0 ? std::min((room - K * cell_width_) / gaps, 0.9f * cell_width_) : 0;
+  const float used = labels + K * cell_width_ + gaps * gap;
+  const float left = area_.x0 + (area_.width() - used) / 2 + labels + (shape_.wraps ? gap : 0);
+
+  // Down: the headings, the rows, the lane below them.
+  float height = area_.height() - heading_height;
+  const float wrap = shape_.wraps ? std::clamp(height * 0.09f, 8.0f, 30.0f) : 0;
+  height -= wrap;
+  row_height_ = std::min(height / R, 150.0f);
+  const float between_rows = std::clamp(row_height_ * 0.16f, 1.0f, 14.0f);
+  const float body = row_height_ - between_rows;
+  if (shape_.lanes > 0) slot_height_ = body * std::min(0.62f, 0.26f + 0.09f * shape_.lanes);
+  else slot_height_ = shape_.sums ? body * 0.38f : 0;
+  slot_gap_ = slot_height_ > 0 ? std::clamp(body * 0.05f, 1.0f, 4.0f) : 0;
+  cell_height_ = body - slot_height_ - slot_gap_;
+
+  token_width_ = gap > 0 ? std::clamp(gap * 0.9f, 6.0f, cell_width_) : cell_width_;
+  const float lane = shape_.lanes > 0 ? slot_height_ / static_cast<float>(shape_.lanes) - 1
+                     : shape_.sums    ? slot_height_
+                                      : cell_height_;
+  token_height_ = std::clamp(lane, 3.0f, 26.0f);
+  if (shape_.wraps) token_height_ = std::min(token_height_, wrap - 4);
+
+  const float all = heading_height + R * row_height_ + wrap;
+  const float top = area_.y0 + (area_.height() - all) / 2 + heading_height;
+  for (int r = 0; r < shape_.ranks; ++r) {
+    corners_.push_back({left + static_cast<float>(r) * (cell_width_ + gap), top});
+  }
+  left_ = left - gap / 2;
+  right_ = left + K * cell_width_ + (K - 1) * gap + gap / 2;
+  below_ = top + R * row_height_ - between_rows / 2 + wrap / 2;
+}
+
+void CollectiveLayout::place_circle(float heading_height) {
+  const auto K = static_cast<float>(shape_.ranks), R = static_cast<float>(shape_.rows);
+  heading_height_ = heading_height;
+  // Boxes as large as they can be without touching: tried from large to small.
+  float height = 0, width = 0;
+  for (float part = 0.46f; part > 0.02f; part -= 0.01f) {
+    height = std::min(part * area_.height(), heading_height + R * 46);
+    width = std::min({part * 0.8f * area_.width(), 150.0f, height * 1.2f});
+    corners_.clear();
+    for (int r = 0; r < shape_.ranks; ++r) {
+      // Rank 0 on top, or, of two, on the left; then clockwise.
+      const float angle = 2 * kPi * static_cast<float>(r) / K - (shape_.ranks == 2 ? kPi : kPi / 2);
+      const Point c = area_.center();
+      corners_.push_back({c.x + std::cos(angle) * (area_.width() - width) / 2,
+                          c.y + std::sin(angle) * (area_.height() - height) / 2});
+    }
+    bool apart = true;
+    for (std::size_t i = 0; i < corners_.size(); ++i) {
+      for (std::size_t j = 0; j < i; ++j) {
+        const Rect a = around(corners_[i], width * 1.3f, height + 12);
+        apart = apart && !a.overlaps(around(corners_[j], width * 1.3f, height + 12));
+      }
+    }
+    if (apart) break;
+  }
+  cell_width_ = width;
+  row_height_ = (height - heading_height) / R;
+  const float between_rows = std::clamp(row_height_ * 0.14f, 1.0f, 6.0f);
+  const float body = row_height_ - between_rows;
+  slot_height_ = shape_.sums ? body * 0.4f : 0;
+  slot_gap_ = shape_.sums ? std::clamp(body * 0.05f, 1.0f, 3.0f) : 0;
+  cell_height_ = body - slot_height_ - slot_gap_;
+  token_width_ = std::min(width * 0.7f, 64.0f);
+  token_height_ = std::clamp(shape_.sums ? slot_height_ : cell_height_, 4.0f, 20.0f);
+  for (Point& corner : corners_) {
+    corner = {corner.x - width / 2, corner.y - height / 2 + heading_height};
+  }
+}
+
+float CollectiveLayout::cell_top(int rank, int row) const {
+  return corners_[static_cast<std::size_t>(rank)].y + static_cast<float>(row) * row_height_;
+}
+
+Rect CollectiveLayout::heading(int rank) const {
+  const Point corner = corners_[static_cast<std::size_t>(rank)];
+  return {corner.x, corner.y - heading_height_, corner.x + cell_width_, corner.y};
+}
+
+Rect CollectiveLayout::column(int rank) const {
+  const Point corner = corners_[static_cast<std::size_t>(rank)];
+  const float rows = static_cast<float>(shape_.rows - 1) * row_height_;
+  return Rect::of_size(corner.x, corner.y, cell_width_,
+                       rows + cell_height_ + slot_gap_ + slot_height_);
+}
+
+Rect CollectiveLayout::cell(int rank, int row) const {
+  return Rect::of_size(corners_[static_cast<std::size_t>(rank)].x, cell_top(rank, row), cell_width_,
+                       cell_height_);
+}
+
+Rect CollectiveLayout::slot(int rank, int row) const {
+  return Rect::of_size(corners_[static_cast<std::size_t>(rank)].x,
+                       cell_top(rank, row) + cell_height_ + slot_gap_, cell_width_, slot_height_);
+}
+
+Rect CollectiveLayout::row_label(int row) const {
+  if (labels_ <= 0) return {};
+  const float right = left_ - (shape_.wraps ? token_width_ / 2 + 6 : 8);
+  const float top = cell_top(0, row);
+  return {right - labels_ + 8, top, right, top + cell_height_};
+}
+
+Rect CollectiveLayout::center() const {
+  return around(area_.center(), area_.width() * 0.3f, area_.height() * 0.2f);
+}
+
+Way CollectiveLayout::way(int source, int destination, int row, Rect from, Rect to) const {
+  Way way;
+  way.from = from;
+  way.to = to;
+  way.width = token_width_;
+  way.height = token_height_;
+  const Rect a = column(source), b = column(destination);
+  way.add(from.center());
+  if (shape_.ring) {
+    // Out of the side that faces the other, or, when they are above each other, the outer one.
+    const float apart = b.center().x - a.center().x;
+    const bool above = std::abs(apart) < cell_width_ * 0.75f;
+    const bool right = above ? a.center().x >= area_.center().x - 1 : apart > 0;
+    const float out = token_width_ / 2 + 3;
+    way.add({right ? a.x1 + out : a.x0 - out, from.center().y});
+    const bool enters_right = above ? right : !right;
+    way.add({enters_right ? b.x1 + out : b.x0 - out, to.center().y});
+  } else if (shape_.lanes > 0) {
+    const int far = std::abs(destination - source) - 1;
+    const float each = slot_height_ / static_cast<float>(shape_.lanes);
+    const float y =
+        cell_top(0, row) + cell_height_ + slot_gap_ + (static_cast<float>(far) + 0.5f) * each;
+    way.add({from.center().x, y});
+    way.add({to.center().x, y});
+  } else if (shape_.wraps && source == shape_.ranks - 1 && destination == 0) {
+    way.add({right_, from.center().y});
+    way.add({right_, below_});
+    way.add({left_, below_});
+    way.add({left_, to.center().y});
+  } else {
+    // Straight through the gap, at the height of where it goes.
+    const bool right = b.x0 > a.x0;
+    way.add({right ? a.x1 : a.x0, to.center().y});
+    way.add({right ? b.x0 : b.x1, to.center().y});
+  }
+  way.add(to.center());
+  return way;
+}
+
+}  // namespace zero::view

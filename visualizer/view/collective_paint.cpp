@@ -1,0 +1,222 @@
+#include "visualizer/view/collective_paint.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+namespace zero::view {
+
+using namespace replay;
+
+namespace {
+
+constexpr std::size_t kMostStories = 4;
+constexpr float kOld = 0.16f, kSpent = 0.28f;  // how much of a colour is left
+
+}  // namespace
+
+const CollectiveStory& CollectiveStories::of(const Run& run, const Collective& collective) const {
+  for (const auto& story : kept_) {
+    if (story->is_of(collective)) return *story;
+  }
+  if (kept_.size() == kMostStories) kept_.erase(kept_.begin());
+  kept_.push_back(std::make_unique<CollectiveStory>(run, collective));
+  return *kept_.back();
+}
+
+std::string spoken(std::string_view name) {
+  std::string text(name);
+  std::replace(text.begin(), text.end(), '_', '-');
+  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
+  return text;
+}
+
+CollectivePainter::CollectivePainter(Context& context, int run, const CollectiveStory& story,
+                                     const CollectiveLayout& layout, const Collective& collective)
+    : context_(context),
+      canvas_(context.canvas),
+      theme_(context.canvas.theme()),
+      run_(run),
+      story_(story),
+      layout_(layout),
+      collective_(collective),
+      ranks_(context.session.run(run).world_size()) {}
+
+CollectiveShape CollectivePainter::shape_of(const CollectiveStory& story, int ranks, bool ring) {
+  constexpr int kMost = 32;  // more are too small to be seen: the first ones are shown
+  CollectiveShape shape;
+  shape.ranks = std::min(ranks, kMost);
+  shape.rows = std::clamp(static_cast<int>(story.rows().size()), 1, kMost);
+  shape.sums = story.has_sums();
+  shape.lanes = story.lanes();
+  shape.wraps = story.wraps();
+  shape.ring = ring && ranks > 1 && ranks <= 12;
+  return shape;
+}
+
+void CollectivePainter::names() {
+  for (int r = 0; r < layout_.shape().ranks; ++r) {
+    Rect box = layout_.heading(r);
+    box.y1 -= std::min(5.0f, box.height() * 0.2f);
+    const RankState& state = context_.session.world(run_).ranks[static_cast<std::size_t>(r)];
+    canvas_.fill(box, theme_.rank(r), 3);
+    if (state.waiting()) canvas_.outline(box, theme_.warning, 2, 3);
+    std::string text = fmt::format("rank {}", r);
+    if (collective_.owner == r) text += ", owner";
+    const Font font = canvas_.width_of(text, Font::strong) < box.width() - 6 &&
+                              canvas_.line_height(Font::strong) <= box.height()
+                          ? Font::strong
+                          : Font::small;
+    if (canvas_.width_of(text, font) > box.width() - 2) text = fmt::format("{}", r);
+    canvas_.label(box.inset(1, 0), text, {theme_.rank_ink(r), font, Align::center});
+  }
+  if (layout_.shape().ring) return;
+  for (int row = 0; row < layout_.shape().rows; ++row) {
+    const Rect box = layout_.row_label(row);
+    if (box.empty()) continue;
+    const CollectiveStory::Row& what = story_.rows()[static_cast<std::size_t>(row)];
+    const std::string text = story_.rows_are_chunks() ? fmt::format("chunk {}", row)
+                             : what.owner >= 0        ? fmt::format("shard {}", what.owner)
+                                                      : std::string();
+    canvas_.label(box, text, {theme_.muted, Font::body, Align::right});
+  }
+}
+
+bool CollectivePainter::whole(const Content& content) const {
+  return !story_.adds() && content.contributors.size() == 1;
+}
+
+// A stripe for each rank, in the rank's colour where its values are in there.
+void CollectivePainter::stripes(Rect box, const Content& content, float alpha) {
+  if (content.kind == Kind::nothing || content.kind == Kind::zero) return;
+  if (content.kind == Kind::unknown) {
+    canvas_.pattern(box, Pattern::crossed, theme_.warning);
+    return;
+  }
+  if (whole(content)) {
+    canvas_.fill(box, with_alpha(theme_.rank(content.contributors.lowest()), alpha));
+    return;
+  }
+  const float each = box.width() / static_cast<float>(ranks_);
+  const float gap = each >= 5 ? 1.0f : 0.0f;
+  for (int r = 0; r < ranks_; ++r) {
+    if (!content.contributors.contains(r)) continue;
+    const float x = std::round(box.x0 + static_cast<float>(r) * each);
+    const float end = std::round(box.x0 + static_cast<float>(r + 1) * each);
+    canvas_.fill({x, box.y0, r + 1 < ranks_ ? end - gap : end, box.y1},
+                 with_alpha(theme_.rank(r), alpha));
+  }
+}
+
+Rect CollectivePainter::part_of(Rect box, int row, Range range) const {
+  const Range all = story_.rows()[static_cast<std::size_t>(row)].range;
+  const auto y = [&](std::int64_t position) {
+    const double part = static_cast<double>(position - all.begin) / static_cast<double>(all.size());
+    return box.y0 + box.height() * static_cast<float>(part);
+  };
+  return {box.x0, y(range.begin), box.x1, y(range.end)};
+}
+
+void CollectivePainter::point_at(Rect box, const Target& target) {
+  canvas_.mark(box, target);
+  if (target == context_.session.selected || target == context_.session.hovered) {
+    canvas_.outline(box.inset(-2), theme_.accent, 2);
+  }
+}
+
+void CollectivePainter::rank(const RankState& state, std::size_t position, int rank) {
+  const Colour empty = mixed(theme_.panel, theme_.faint, theme_.dark ? 0.5f : 0.35f);
+  const auto rows = static_cast<int>(
+      std::min<std::size_t>(story_.rows().size(), static_cast<std::size_t>(layout_.shape().rows)));
+  for (int row = 0; row < rows; ++row) {
+    const Rect cell = layout_.cell(rank, row);
+    pieces_.clear();
+    story_.held(state, position, rank, row, pieces_);
+    if (pieces_.empty()) {
+      canvas_.dashed(cell, theme_.faint);
+      continue;
+    }
+    canvas_.fill(cell, empty);
+    bool finished = true, old = true;
+    for (const Piece& piece : pieces_) {
+      stripes(part_of(cell, row, piece.range), piece.content,
+              piece.old     ? kOld
+              : piece.spent ? kSpent
+                            : 1.0f);
+      finished = finished && !piece.old &&
+                 (story_.adds() ? piece.content.kind == Kind::reduced : !piece.old);
+      old = old && piece.old;
+    }
+    if (finished) canvas_.outline(cell, theme_.text, cell.height() > 12 ? 2.0f : 1.0f);
+    for (const Piece& piece : pieces_) {
+      point_at(part_of(cell, row, piece.range),
+               {Target::Kind::cell, run_, rank, piece.buffer, piece.begin, piece.end, 0});
+    }
+  }
+  if (!layout_.shape().sums) return;
+  sums_.clear();
+  story_.sums(state, position, rank, sums_);
+  for (const auto& [row, sum] : sums_) {
+    if (row >= rows) continue;
+    const Rect slot = layout_.slot(rank, row);
+    if (sum.spent) continue;
+    canvas_.fill(slot, empty);
+    stripes(slot, sum.content, 1);
+    canvas_.outline(slot, theme_.muted, 1);
+    point_at(slot, {Target::Kind::cell, run_, rank, sum.buffer, sum.begin, sum.end, 0});
+  }
+}
+
+Way CollectivePainter::way(const Travel& travel) const {
+  const auto end = [&](int rank, bool slot) {
+    if (slot && layout_.shape().sums) return layout_.slot(rank, travel.row);
+    return part_of(layout_.cell(rank, travel.row), travel.row, travel.range);
+  };
+  return layout_.way(travel.source, travel.destination, travel.row,
+                     end(travel.source, travel.from_slot), end(travel.destination, travel.to_slot));
+}
+
+void CollectivePainter::line(const Way& way, Colour colour, float thickness) {
+  for (int i = 1; i + 1 < way.count; ++i) {
+    canvas_.line(way.points[static_cast<std::size_t>(i - 1)],
+                 way.points[static_cast<std::size_t>(i)], colour, thickness);
+  }
+  const Point last = way.points[static_cast<std::size_t>(way.count - 2)];
+  canvas_.arrow(last, way.points[static_cast<std::size_t>(way.count - 1)], colour, thickness);
+}
+
+void CollectivePainter::message(const Transfer& transfer, float part) {
+  const auto travel = story_.travel(transfer.send);
+  const CollectiveShape& shape = layout_.shape();
+  if (!travel || travel->row >= shape.rows || travel->source >= shape.ranks ||
+      travel->destination >= shape.ranks) {
+    return;
+  }
+  const Way way = this->way(*travel);
+  line(way, theme_.muted, 1.5f);
+  const Rect box = way.box(part);
+  canvas_.fill(box, mixed(theme_.panel, theme_.faint, 0.35f));
+  const std::vector<Cell>& cells = *transfer.content;
+  const auto size =
+      static_cast<float>(std::max<std::int64_t>(1, cells.empty() ? 1 : cells.back().end));
+  for (const Cell& cell : cells) {
+    const Rect piece{box.x0, box.y0 + box.height() * static_cast<float>(cell.begin) / size, box.x1,
+                     box.y0 + box.height() * static_cast<float>(cell.end) / size};
+    stripes(piece, cell.content, 1);
+  }
+  canvas_.outline(box, theme_.text, 1);
+  point_at(box, {Target::Kind::transfer, run_, travel->source, -1, 0, 0, transfer.send});
+}
+
+void CollectivePainter::arrow(EventIndex send) {
+  const auto travel = story_.travel(send);
+  const CollectiveShape& shape = layout_.shape();
+  if (!travel || travel->row >= shape.rows || travel->source >= shape.ranks ||
+      travel->destination >= shape.ranks) {
+    return;
+  }
+  line(way(*travel), theme_.text, 1.5f);
+}
+
+}  // namespace zero::view

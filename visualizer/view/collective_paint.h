@@ -1,0 +1,59 @@
+// Paints a collective's ranks, cells and messages where its layout says.
+#pragma once
+
+#include <map>
+#include <memory>
+
+#include "visualizer/view/collective_layout.h"
+#include "visualizer/view/collective_story.h"
+#include "visualizer/view/views.h"
+
+namespace zero::view {
+
+// The stories of the collectives that have been shown. Kept by the session until a run changes.
+class CollectiveStories {
+ public:
+  explicit CollectiveStories(const Session&) {}
+  const CollectiveStory& of(const replay::Run& run, const replay::Collective& collective) const;
+
+ private:
+  mutable std::vector<std::unique_ptr<CollectiveStory>> kept_;  // the newest last
+};
+
+class CollectivePainter {
+ public:
+  CollectivePainter(Context& context, int run, const CollectiveStory& story,
+                    const CollectiveLayout& layout, const replay::Collective& collective);
+
+  static CollectiveShape shape_of(const CollectiveStory& story, int ranks, bool ring);
+
+  void names();  // of the ranks and of the rows
+  // What a rank has when `position` events have happened, in `state`.
+  void rank(const replay::RankState& state, std::size_t position, int rank);
+  void message(const replay::Transfer& transfer, float part);
+  void arrow(replay::EventIndex send);  // of a message that has been
+
+ private:
+  void stripes(Rect box, const replay::Content& content, float alpha);
+  Rect part_of(Rect box, int row, Range range) const;
+  Way way(const Travel& travel) const;
+  void line(const Way& way, Colour colour, float thickness);
+  void point_at(Rect box, const Target& target);
+  bool whole(const replay::Content& content) const;
+
+  Context& context_;
+  Canvas& canvas_;
+  const Theme& theme_;
+  int run_;
+  const CollectiveStory& story_;
+  const CollectiveLayout& layout_;
+  const replay::Collective& collective_;
+  int ranks_;
+  std::vector<Piece> pieces_;                // room that is used again
+  std::vector<std::pair<int, Piece>> sums_;  //
+};
+
+// "reduce_scatter": "Reduce-scatter".
+std::string spoken(std::string_view name);
+
+}  // namespace zero::view

@@ -167,7 +167,7 @@ std::vector<std::string> picture(const std::string& directory, const std::string
   const auto run = Run::open(directory);
   World world(*run);
   std::vector<std::string> result;
-  const auto tell = [&](std::string text, const std::vector<Cell>& cells, bool made) {
+  const auto tell = [&](std::string text, const auto& cells, bool made) {
     for (const Cell& cell : cells) {
       const event::Hop* hop = made ? run->hop(cell.event) : nullptr;
       for (std::int64_t i = cell.begin; i < cell.end; ++i) {

@@ -22,7 +22,8 @@ constexpr int kDeepest = 64;  // objects and lists inside each other
   throw BadLine(fmt::format("\"{}\" should be {}", key, expected));
 }
 
-// Depth is checked before parsing a header, because its objects are written out again, recursively.
+// Depth is checked before parsing: a list takes much more memory than its two brackets, and objects
+// of a header are written out again, recursively.
 void check_depth(std::string_view line) {
   int depth = 0;
   bool quoted = false;
@@ -154,6 +155,7 @@ Effect to_effect(const std::string& name) {
 }
 
 json parse_line(std::string_view line) {
+  check_depth(line);
   json value = json::parse(line, nullptr, false);
   if (value.is_discarded()) throw BadLine("not JSON");
   if (!value.is_object()) throw BadLine("not a JSON object");
@@ -174,8 +176,8 @@ event::Hop hop_of(const Fields& fields, const event::Header& header, bool messag
   hop.collective = fields.integer("collective");
   hop.name = fields.text("name");
   hop.algorithm = fields.text("algorithm");
-  hop.step = fields.small("step");
-  hop.steps = fields.small("steps");
+  hop.step = fields.small("step", 1);
+  hop.steps = fields.small("steps", hop.step);
   hop.chunk = fields.integer("chunk");
   hop.source = message ? fields.small("source", 0, header.world_size - 1) : header.rank;
   hop.destination = message ? fields.small("destination", 0, header.world_size - 1) : header.rank;
@@ -311,7 +313,6 @@ event::Any end(const Fields& f, const event::Header&) {
 }  // namespace
 
 event::Header parse_header(std::string_view line) {
-  check_depth(line);
   const json object = parse_line(line);
   const auto format = object.find("format");
   if (format == object.end() || *format != "zero-steps-trace") {

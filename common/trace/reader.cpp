@@ -14,8 +14,22 @@ namespace zero {
 namespace {
 
 constexpr std::size_t kRead = 256 * 1024;
-constexpr std::size_t kLongestLine = 64 * 1024 * 1024;
-constexpr std::size_t kMostUnknown = 8;  // kinds that are told apart in the notes
+constexpr std::size_t kLongestLine = 16 * 1024 * 1024;  // parsed it is up to 30 times as large
+constexpr std::size_t kMostUnknown = 8;                 // kinds that are told apart in the notes
+
+// What a file says, within a message: one line, and not too long.
+std::string printable(std::string_view text) {
+  constexpr std::size_t kMost = 200;
+  std::size_t size = std::min(text.size(), kMost);
+  // Not within a character of several bytes.
+  while (size < text.size() && size > 0 && (static_cast<unsigned char>(text[size]) & 0xc0) == 0x80)
+    --size;
+  std::string result(text.substr(0, size));
+  for (char& c : result) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  return size < text.size() ? result + "..." : result;
+}
 
 // "rank12.jsonl" is 12; -1 for any other name.
 int rank_of(const std::string& name) {
@@ -45,7 +59,7 @@ TraceReader::TraceReader(std::string path, LineParser parser)
 }
 
 void TraceReader::fail(std::string_view message) const {
-  throw TraceError(fmt::format("{}:{}: {}", path_, lines_, message));
+  throw TraceError(fmt::format("{}:{}: {}", path_, lines_, printable(message)));
 }
 
 std::optional<std::string_view> TraceReader::next_line() {
@@ -104,7 +118,7 @@ std::vector<std::string> TraceReader::notes() const {
   for (const Unknown& unknown : unknown_) {
     result.push_back(fmt::format("{}:{}: {} event{} of the unknown kind \"{}\" skipped", path_,
                                  unknown.first_line, unknown.count, unknown.count > 1 ? "s" : "",
-                                 unknown.kind.substr(0, 40)));
+                                 printable(unknown.kind)));
   }
   if (cut_off()) {
     result.push_back(fmt::format("{}:{}: the trace ends here, within a line", path_, lines_ + 1));

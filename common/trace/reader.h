@@ -39,7 +39,7 @@ class TraceReader {
   // Whether the `end` line has been read: nothing will follow.
   bool ended() const { return ended_; }
   // Whether the file ends, as far as it has been read, within a line.
-  bool cut_off() const { return used_ < pending_.size(); }
+  bool cut_off() const { return !ended_ && used_ < pending_.size(); }
   std::int64_t lines() const { return lines_; }  // whole lines so far
   std::int64_t bytes() const { return bytes_; }  // of whole lines so far
   // What a person should know about this file, a sentence each.

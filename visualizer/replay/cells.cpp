@@ -1,4 +1,4 @@
-// Interval maps by sorted vectors: a buffer has few cells, and views read them in order.
+// Interval maps by sorted lists: a buffer has few cells, and views read them in order.
 #include "visualizer/replay/cells.h"
 
 #include <algorithm>
@@ -113,23 +113,22 @@ bool Cells::holds(std::int64_t at, std::int64_t size) const {
   return at >= 0 && size >= 0 && at <= size_ && size <= size_ - at;
 }
 
-std::size_t Cells::index_of(std::int64_t element) const {
-  const auto after =
-      std::upper_bound(cells_.begin(), cells_.end(), element,
-                       [](std::int64_t e, const Cell& cell) { return e < cell.end; });
-  return static_cast<std::size_t>(after - cells_.begin());
+SharedList<Cell>::Iterator Cells::cell_of(std::int64_t element) const {
+  return cells_.first_not([element](const Cell& cell) { return cell.end <= element; });
 }
 
-const Cell& Cells::at(std::int64_t element) const { return cells_[index_of(element)]; }
+const Cell& Cells::at(std::int64_t element) const { return *cell_of(element); }
 
-std::vector<Cell> Cells::slice(std::int64_t at, std::int64_t size) const {
+std::optional<std::vector<Cell>> Cells::slice(std::int64_t at, std::int64_t size,
+                                              std::size_t most) const {
   std::vector<Cell> pieces;
   if (size == 0) return pieces;
   const std::int64_t end = at + size;
-  for (std::size_t i = index_of(at); i < cells_.size() && cells_[i].begin < end; ++i) {
-    pieces.push_back(cells_[i]);
-    pieces.back().begin = std::max(cells_[i].begin, at) - at;
-    pieces.back().end = std::min(cells_[i].end, end) - at;
+  for (auto cell = cell_of(at); cell != cells_.end() && cell->begin < end; ++cell) {
+    if (pieces.size() == most) return std::nullopt;
+    pieces.push_back(*cell);
+    pieces.back().begin = std::max(cell->begin, at) - at;
+    pieces.back().end = std::min(cell->end, end) - at;
   }
   return pieces;
 }
@@ -137,12 +136,11 @@ std::vector<Cell> Cells::slice(std::int64_t at, std::int64_t size) const {
 void Cells::paste(std::int64_t at, const std::vector<Cell>& pieces) {
   if (pieces.empty()) return;
   const std::int64_t end = at + pieces.back().end;
-  const std::size_t first = index_of(at);
-  const std::size_t last = index_of(end - 1);
+  const auto first = cell_of(at), last = cell_of(end - 1);
   std::vector<Cell> fresh;
   fresh.reserve(pieces.size() + 2);
-  if (cells_[first].begin < at) {
-    fresh.push_back(cells_[first]);
+  if (first->begin < at) {
+    fresh.push_back(*first);
     fresh.back().end = at;
   }
   for (const Cell& piece : pieces) {
@@ -150,22 +148,11 @@ void Cells::paste(std::int64_t at, const std::vector<Cell>& pieces) {
     fresh.back().begin += at;
     fresh.back().end += at;
   }
-  if (cells_[last].end > end) {
-    fresh.push_back(cells_[last]);
+  if (last->end > end) {
+    fresh.push_back(*last);
     fresh.back().begin = end;
   }
-  // Over what is replaced, as far as it goes; then make or close the room that is left.
-  const std::size_t old = last - first + 1;
-  const std::size_t both = std::min(old, fresh.size());
-  const auto place = cells_.begin() + static_cast<std::ptrdiff_t>(first);
-  const auto split = fresh.begin() + static_cast<std::ptrdiff_t>(both);
-  std::move(fresh.begin(), split, place);
-  const auto rest = place + static_cast<std::ptrdiff_t>(both);
-  if (old > both) {
-    cells_.erase(rest, rest + static_cast<std::ptrdiff_t>(old - both));
-  } else {
-    cells_.insert(rest, std::make_move_iterator(split), std::make_move_iterator(fresh.end()));
-  }
+  cells_.replace(first, std::next(last), std::move(fresh));
 }
 
 }  // namespace zero::replay

@@ -3,8 +3,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <vector>
+
+#include "visualizer/replay/shared_list.h"
 
 namespace zero::replay {
 
@@ -72,24 +75,29 @@ class Cells {
   // Nothing, since `event`.
   Cells(std::int64_t size, std::size_t event);
 
-  const std::vector<Cell>& all() const { return cells_; }
+  const SharedList<Cell>& all() const { return cells_; }
   std::int64_t size() const { return size_; }  // elements
   // Whether [at, at + size) lies within.
   bool holds(std::int64_t at, std::int64_t size) const;
 
   const Cell& at(std::int64_t element) const;  // requires holds(element, 1)
   // The cells of [at, at + size), cut at its ends and counted from `at`. Requires holds(at, size).
-  std::vector<Cell> slice(std::int64_t at, std::int64_t size) const;
+  std::vector<Cell> slice(std::int64_t at, std::int64_t size) const {
+    return *slice(at, size, SIZE_MAX);
+  }
+  // The same; nothing when there are more than `most`.
+  std::optional<std::vector<Cell>> slice(std::int64_t at, std::int64_t size,
+                                         std::size_t most) const;
   // Puts `pieces`, a slice, at `at` on. Requires that they fit.
   void paste(std::int64_t at, const std::vector<Cell>& pieces);
 
   bool operator==(const Cells&) const = default;
 
  private:
-  std::size_t index_of(std::int64_t element) const;
+  SharedList<Cell>::Iterator cell_of(std::int64_t element) const;
 
   std::int64_t size_;
-  std::vector<Cell> cells_;
+  SharedList<Cell> cells_;
 };
 
 }  // namespace zero::replay

@@ -120,6 +120,9 @@ bool LogReader::read_on(File& file, Progress* progress, std::int64_t all_bytes) 
   } catch (const TraceError& error) {
     file.note = std::string(error.what()) + ": this rank is shown up to here";
     file.damaged = true;
+  } catch (const std::bad_alloc&) {
+    file.note = file.path + ": not enough memory: this rank is shown up to where it was read";
+    file.damaged = true;
   }
   bytes_ += file.reader->bytes() - told;
   file.log.ended = file.reader->ended();
@@ -151,12 +154,17 @@ bool LogReader::read(Progress* progress) {
 RunLog LogReader::log() const {
   RunLog log;
   log.directory = directory_;
+  std::size_t missing = 0, first = 0;
   for (const File& file : files_) {
+    if (!file.reader && file.note.empty() && missing++ == 0) first = log.ranks.size();
     log.ranks.push_back(file.log);
     if (!file.note.empty()) log.notes.push_back(file.note);
-    else if (!file.reader) log.notes.push_back(file.path + ": this rank has no trace");
     if (!file.reader || file.damaged) continue;
     for (std::string& note : file.reader->notes()) log.notes.push_back(std::move(note));
+  }
+  if (missing > 0) {
+    log.notes.push_back(fmt::format("{}: {} of {} ranks have no trace; the first is rank {}",
+                                    directory_, missing, files_.size(), first));
   }
   return log;
 }

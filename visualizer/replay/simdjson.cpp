@@ -95,8 +95,8 @@ class Cursor {
     hop.collective = integer("collective");
     hop.name = text("name");
     hop.algorithm = text("algorithm");
-    hop.step = small("step");
-    hop.steps = small("steps");
+    hop.step = small("step", 1);
+    hop.steps = small("steps", hop.step);
     hop.chunk = integer("chunk");
     hop.source = message ? rank("source") : header_.rank;
     hop.destination = message ? rank("destination") : header_.rank;

@@ -12,6 +12,10 @@ namespace {
 
 constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;  // a sum beyond is a damaged trace's
 
+// Cells that may be copied: far more than honest traces need, and few enough for time and memory.
+constexpr std::size_t kFreeCopies = std::size_t{1} << 20;
+constexpr std::size_t kCopiesPerEvent = 64;
+
 using Pieces = std::vector<Cell>;
 
 Kind kind_of(const std::string& written) {
@@ -104,10 +108,8 @@ class Applied {
     if (state_.total.live > kMostBytes - allocate.bytes) {
       return notes_.add(fmt::format("buffer {} is too large", allocate.buffer));
     }
-    const auto place = std::lower_bound(
-        state_.buffers.begin(), state_.buffers.end(), allocate.buffer,
-        [](const Buffer& buffer, std::int64_t number) { return buffer.number() < number; });
-    state_.buffers.insert(place, {info, std::make_shared<Cells>(allocate.size, event_)});
+    state_.buffers.insert(state_.find(allocate.buffer),
+                          {info, std::make_shared<Cells>(allocate.size, event_)});
     event::Bytes& bytes = state_.memory[static_cast<std::size_t>(allocate.category)];
     bytes.live += allocate.bytes;
     bytes.peak = std::max(bytes.peak, bytes.live);
@@ -123,7 +125,7 @@ class Applied {
     const event::Allocate& allocate = *buffer->info->allocate;
     state_.memory[static_cast<std::size_t>(allocate.category)].live -= allocate.bytes;
     state_.total.live -= allocate.bytes;
-    state_.buffers.erase(state_.buffers.begin() + (buffer - state_.buffers.data()));
+    state_.buffers.erase(state_.find(free.buffer));
   }
   void operator()(const event::Write& write) {
     put(write.place, one_piece(write.size, {kind_of(write.what), false, false, RankSet(rank_)}));
@@ -178,11 +180,10 @@ class Applied {
   }
 
  private:
-  Buffer* find(std::int64_t number) const {
+  const Buffer* find(std::int64_t number) const {
     const Buffer* buffer = state_.buffer(number);
-    if (buffer) return &state_.buffers[static_cast<std::size_t>(buffer - state_.buffers.data())];
-    notes_.add(fmt::format("buffer {} is not there", number));
-    return nullptr;
+    if (!buffer) notes_.add(fmt::format("buffer {} is not there", number));
+    return buffer;
   }
 
   bool everyone(const Content& content) const {
@@ -190,26 +191,37 @@ class Applied {
   }
 
   // Of a buffer that is not there, or beyond its end, nothing is known.
-  Pieces take(event::Place place, std::int64_t size) const {
+  Pieces take(event::Place place, std::int64_t size) {
     const Buffer* buffer = find(place.buffer);
-    if (buffer && buffer->cells().holds(place.at, size))
-      return buffer->cells().slice(place.at, size);
-    if (buffer) outside(place, size);
+    if (buffer && !buffer->cells().holds(place.at, size)) {
+      outside(place, size);
+    } else if (buffer) {
+      if (auto pieces = buffer->cells().slice(place.at, size, copies_left())) {
+        world_.copied += pieces->size();
+        return *std::move(pieces);
+      }
+      notes_.add(fmt::format("buffer {} is in too many pieces to be followed", place.buffer));
+    }
     return one_piece(size, {Kind::unknown, false, false, {}});
+  }
+
+  std::size_t copies_left() const {
+    return kFreeCopies + kCopiesPerEvent * (event_ + 1) - world_.copied;
   }
 
   void put(event::Place place, Pieces pieces) {
     if (pieces.empty()) return;
-    Buffer* buffer = find(place.buffer);
-    if (!buffer) return;
+    const Buffer* found = find(place.buffer);
+    if (!found) return;
     const std::int64_t size = pieces.back().end;
-    if (!buffer->cells().holds(place.at, size)) return outside(place, size);
+    if (!found->cells().holds(place.at, size)) return outside(place, size);
     for (Cell& piece : pieces) piece.event = event_;
     // Others who share these cells keep what they see.
-    if (buffer->contents.use_count() > 1) {
-      buffer->contents = std::make_shared<Cells>(*buffer->contents);
+    Buffer& buffer = state_.buffers.change(state_.find(place.buffer));
+    if (buffer.contents.use_count() > 1) {
+      buffer.contents = std::make_shared<Cells>(*buffer.contents);
     }
-    buffer->contents->paste(place.at, pieces);
+    buffer.contents->paste(place.at, pieces);
   }
 
   void outside(event::Place place, std::int64_t size) const {
@@ -225,13 +237,19 @@ class Applied {
       return one_piece(size, {Kind::unknown, false, false, {}});
     }
     auto& flying = world_.in_flight;
-    const auto found = std::lower_bound(
-        flying.begin(), flying.end(), *send,
-        [](const Transfer& transfer, EventIndex event) { return transfer.send < event; });
-    const Pieces content = *found->content;
+    const auto found =
+        flying.first_not([&](const Transfer& transfer) { return transfer.send < *send; });
+    const auto content = found->content;
     flying.erase(found);
-    if (size == 0 || (!content.empty() && content.back().end == size)) return content;
-    notes_.add("the message was sent with another size");
+    const std::int64_t sent = content->empty() ? 0 : content->back().end;
+    if (sent != size) {
+      notes_.add("the message was sent with another size");
+    } else if (content->size() > copies_left()) {
+      notes_.add("the message is in too many pieces to be followed");
+    } else {
+      world_.copied += content->size();
+      return *content;
+    }
     return one_piece(size, {Kind::unknown, false, false, {}});
   }
 
@@ -267,10 +285,12 @@ bool Transfer::operator==(const Transfer& other) const {
          (content == other.content || *content == *other.content);
 }
 
+SharedList<Buffer>::Iterator RankState::find(std::int64_t number) const {
+  return buffers.first_not([number](const Buffer& buffer) { return buffer.number() < number; });
+}
+
 const Buffer* RankState::buffer(std::int64_t number) const {
-  const auto found = std::lower_bound(
-      buffers.begin(), buffers.end(), number,
-      [](const Buffer& buffer, std::int64_t wanted) { return buffer.number() < wanted; });
+  const auto found = find(number);
   return found != buffers.end() && found->number() == number ? &*found : nullptr;
 }
 

@@ -53,7 +53,7 @@ struct RankState {
   std::vector<EventIndex> operators;     // event::OperatorBegin under way, outermost first
   std::optional<EventIndex> collective;  // event::CollectiveBegin under way
   std::optional<EventIndex> iteration;   // event::Iteration: the last that ended
-  std::vector<Buffer> buffers;           // alive, by number
+  SharedList<Buffer> buffers;            // alive, by number
   std::array<event::Bytes, kMemoryCategories> memory{};  // live and peak so far, by Memory
   event::Bytes total;
   std::optional<EventIndex> peak;       // event::Allocate with which `total` was first at its peak
@@ -61,15 +61,19 @@ struct RankState {
 
   // Its trace ends within a collective: it was waiting, or was killed there.
   bool waiting() const { return over && collective.has_value(); }
-  const Buffer* buffer(std::int64_t number) const;  // null: not alive
+  const Buffer* buffer(std::int64_t number) const;               // null: not alive
+  SharedList<Buffer>::Iterator find(std::int64_t number) const;  // it, or where it would be
   bool operator==(const RankState& other) const;
 };
 
 // A plain value: copies share the cells, and cost little.
 struct World {
   std::size_t position = 0;
-  std::vector<RankState> ranks;     // by rank, all of the world; ranks without a trace stay empty
-  std::vector<Transfer> in_flight;  // in order of their sends
+  std::vector<RankState> ranks;    // by rank, all of the world; ranks without a trace stay empty
+  SharedList<Transfer> in_flight;  // in order of their sends
+  // Cells that messages and moves have copied so far. A hostile trace may ask for too many: then
+  // contents are unknown.
+  std::size_t copied = 0;
 
   explicit World(const Run& run);  // at position 0
 

@@ -1,0 +1,29 @@
+// What must hold of the replay of any bytes at all, written by nobody who means well.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace zero::replay {
+
+// A line that begins the next rank's file in an entry of the corpus.
+inline constexpr std::string_view kNextRank = "# next rank\n";
+
+// The ranks' files of an entry: what is between those lines. At most kMostFiles.
+inline constexpr std::size_t kMostFiles = 8;
+std::vector<std::string> files_of(std::string_view entry);
+
+// Writes `files` as DIRECTORY/rank0.jsonl, ... and removes those of earlier calls.
+void write_files(const std::string& directory, const std::vector<std::string>& files);
+
+// Reads DIRECTORY's traces in every way, plays them, and asks everything. Returns the messages that
+// a person would see: one when the run cannot be shown, else its notes. Throws Broken when
+// something does not hold; lets everything else through that should not have been thrown.
+struct Broken : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+std::vector<std::string> check_trace(const std::string& directory);
+
+}  // namespace zero::replay

@@ -24,7 +24,15 @@ Parts parts_of(const Session& session, Rect area, Content content) {
 }
 
 void draw_frame(Canvas& canvas, Session& session, const Input& input, Rect area, Content content) {
-  Context context{canvas, session, input, content == Content::window};
+  // Under the help nothing can be pointed at: a press closes it.
+  const bool covered = session.help;
+  Input seen = input;
+  if (covered) {
+    seen = Input{};
+    seen.down = input.down;
+    seen.seconds = input.seconds;
+  }
+  Context context{canvas, session, seen, content == Content::window};
   canvas.fill(area, canvas.theme().background);
   const Parts parts = parts_of(session, area, content);
   draw_caption(context, parts.caption);
@@ -49,11 +57,14 @@ void draw_frame(Canvas& canvas, Session& session, const Input& input, Rect area,
   }
   if (!context.controls) return;
   draw_timeline(context, parts.timeline);
-  session.hovered = canvas.target_at(input.mouse);
-  if (input.pressed && session.hovered.kind != Target::Kind::control) {
+  session.hovered = session.scrubbing ? Target{} : canvas.target_at(seen.mouse);
+  // A press in the timeline goes there, and leaves what is selected.
+  if (seen.pressed && session.hovered.kind != Target::Kind::control &&
+      !parts.timeline.contains(seen.mouse)) {
     session.selected = session.hovered;
   }
   if (session.hovered) draw_tooltip(context, area);
+  if (covered && input.pressed) session.help = false;
   if (session.help) draw_help(context, area);
 }
 

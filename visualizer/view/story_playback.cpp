@@ -105,7 +105,7 @@ bool Session::advance_loop(double seconds) {
 }
 
 void Session::advance(double seconds) {
-  if (!playing) return;
+  if (!playing || scrubbing) return;
   seconds *= speed;
   if (loop && advance_loop(seconds)) return;
   const double now = pace_->seconds(clock_) + seconds;

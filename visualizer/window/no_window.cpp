@@ -8,8 +8,9 @@
 namespace zero {
 
 int show_window(const WindowOptions&) {
-  fmt::print(stderr, "visualizer: built without GLFW, so there is no window; "
-                     "--export FILE.png makes a picture\n");
+  fmt::print(stderr,
+             "visualizer: built without GLFW, so there is no window; "
+             "--export FILE.png makes a picture\n");
   return 1;
 }
 

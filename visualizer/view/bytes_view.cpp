@@ -1,7 +1,255 @@
+// The bytes of one GPU of each run, now and at most, with what the formulas say beside them.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/memory/bytes.h"
+#include "visualizer/view/bytes_facts.h"
+#include "visualizer/view/stage_words.h"
 #include "visualizer/view/views.h"
 
 namespace zero::view {
+namespace {
 
-void draw_bytes(Context& context, Rect area) { context.canvas.outline(area, context.canvas.theme().faint); }
+constexpr float kLine = 17;
+
+class BytesView {
+ public:
+  BytesView(Context& context, Rect area)
+      : context_(context),
+        canvas_(context.canvas),
+        theme_(context.canvas.theme()),
+        session_(context.session),
+        facts_(context.session.derived<BytesFacts>()),
+        area_(area.inset(12, 8)) {}
+
+  void draw() {
+    const int runs = session_.size();
+    const float sent_line = 22;
+    const float sent_height = kLine + 7 + sent_line * static_cast<float>(runs);
+    Rect sent = area_;
+    Rect memory = sent.cut_top(std::max(area_.height() - sent_height, 0.0f));
+    memory.cut_bottom(8);
+    canvas_.label(memory.cut_top(kLine + 3), memory_title(), {theme_.text, Font::strong});
+    memory.cut_top(4);
+    if (runs == 1) {
+      one_run(memory);
+    } else {
+      const float height = std::min(memory.height() / static_cast<float>(runs), 104.0f);
+      for (int r = 0; r < runs; ++r) run_memory(memory.cut_top(height), r);
+      // What follows stands close to what is above it.
+      const float free = memory.height();
+      sent.y0 -= free;
+      sent.y1 -= free;
+    }
+    canvas_.label(sent.cut_top(kLine + 3), "Sent by it in this iteration",
+                  {theme_.text, Font::strong});
+    sent.cut_top(4);
+    for (int r = 0; r < runs; ++r) run_sent(sent.cut_top(sent_line), r);
+  }
+
+ private:
+  int rank_of(int r) const {
+    return std::clamp(session_.rank, 0, session_.run(r).world_size() - 1);
+  }
+  std::string memory_title() const { return fmt::format("Memory of GPU {}", session_.rank); }
+
+  // Categories one after the other, a tick at the peak. Says what is under the pointer, if
+  // anything.
+  std::string stack(Rect box, int r, int rank, const BytesNow& now) {
+    const float per_byte = box.width() / static_cast<float>(facts_.most_peak());
+    const Target target{Target::Kind::rank, r, rank, -1, 0, 0, 0};
+    std::string hovered;
+    canvas_.fill(box, mixed(theme_.panel, theme_.faint, 0.35f));
+    std::int64_t before = 0;
+    for (std::size_t c = 0; c < now.live.size(); ++c) {
+      if (now.live[c] <= 0) continue;
+      const Style& style = theme_.categories[c];
+      const Rect part{box.x0 + per_byte * static_cast<float>(before), box.y0,
+                      box.x0 + per_byte * static_cast<float>(before + now.live[c]), box.y1};
+      before += now.live[c];
+      canvas_.cell(part.intersection(box), style, target);
+      if (part.contains(context_.input.mouse)) {
+        hovered = fmt::format("{}: {} B", style.name, with_commas(now.live[c]));
+      }
+    }
+    const float x = std::min(box.x0 + per_byte * static_cast<float>(now.peak), box.x1);
+    if (now.peak > 0) canvas_.fill({x - 2, box.y0 - 2, x, box.y1 + 2}, theme_.text);
+    return hovered;
+  }
+
+  // A check mark, or what is wrong.
+  void verdict(Rect box, Verdict verdict) {
+    const Point c = box.center();
+    if (verdict == Verdict::equal) {
+      const Colour colour = theme_.category(Memory::optimizer_states).fill;
+      canvas_.line({c.x - 4, c.y}, {c.x - 1, c.y + 3}, colour, 2);
+      canvas_.line({c.x - 1, c.y + 3}, {c.x + 5, c.y - 4}, colour, 2);
+    } else if (verdict == Verdict::different) {
+      canvas_.line({c.x - 4, c.y - 4}, {c.x + 4, c.y + 4}, theme_.warning, 2);
+      canvas_.line({c.x - 4, c.y + 4}, {c.x + 4, c.y - 4}, theme_.warning, 2);
+    }
+  }
+
+  // "measured  =  formula", each exact, as far as there is room.
+  void compare(Rect line, std::string_view name, std::int64_t measured,
+               std::optional<std::int64_t> claimed, Verdict v, Colour swatch = 0) {
+    const Colour colour = v == Verdict::different ? theme_.warning : theme_.text;
+    if (swatch != 0) {
+      canvas_.fill(Rect::of_size(line.x0, line.center().y - 5, 10, 10), swatch);
+      line.cut_left(15);
+    }
+    const Rect claim = line.cut_right(line.width() * 0.33f);
+    const Rect mark = line.cut_right(20);
+    const Rect measure = line.cut_right(line.width() * 0.52f);
+    canvas_.label(line, name, {theme_.muted, Font::small});
+    canvas_.label(measure, with_commas(measured) + " B", {colour, Font::small, Align::right});
+    verdict(mark, v);
+    if (claimed) {
+      canvas_.label(claim, with_commas(*claimed) + " B", {theme_.muted, Font::small, Align::right});
+    }
+  }
+
+  std::string per_parameter(int r, std::int64_t bytes) const {
+    const std::int64_t n = session_.run(r).header().padded_parameters;
+    if (n <= 0) return {};
+    return fmt::format("{:.2f} B a parameter", static_cast<double>(bytes) / static_cast<double>(n));
+  }
+
+  void run_memory(Rect box, int r) {
+    const int rank = rank_of(r);
+    const BytesNow now = bytes_now(session_, facts_, r, rank);
+    const Claims& claims = facts_.claims(r);
+    Rect head = box.cut_top(kLine + 2);
+    const std::string total =
+        fmt::format("{} now, {} peak", short_bytes(now.total), short_bytes(now.peak));
+    const Rect words =
+        head.cut_right(std::min(canvas_.width_of(total, Font::small) + 2, head.width() * 0.7f));
+    canvas_.label(head, session_.name(r), {theme_.text, Font::strong});
+    canvas_.label(words, total, {theme_.muted, Font::small, Align::right});
+    box.cut_top(3);
+    const std::string hovered = stack(box.cut_top(18), r, rank, now);
+    box.cut_top(3);
+    if (box.height() < kLine) return;
+    if (!hovered.empty()) {
+      canvas_.label(box.cut_top(kLine), hovered, {theme_.text, Font::small});
+    } else {
+      compare(box.cut_top(kLine), "states", now.states, claims.model_states, now.states_verdict);
+    }
+    if (box.height() >= kLine) {
+      canvas_.label(box.cut_top(kLine), per_parameter(r, now.states), {theme_.muted, Font::small});
+    }
+  }
+
+  // Of a single run: each GPU's bar, and this GPU's categories.
+  void one_run(Rect box) {
+    const int rank = rank_of(0);
+    const int ranks = session_.run(0).world_size();
+    const BytesNow now = bytes_now(session_, facts_, 0, rank);
+    const Claims& claims = facts_.claims(0);
+    Rect head = box.cut_top(kLine);
+    canvas_.label(head,
+                  fmt::format("{} now, {} peak", short_bytes(now.total), short_bytes(now.peak)),
+                  {theme_.muted, Font::small});
+    box.cut_top(3);
+    std::string hovered = stack(box.cut_top(18), 0, rank, now);
+    box.cut_top(5);
+    if (ranks > 1 && ranks <= 8 && box.height() > 220) {
+      for (int k = 0; k < ranks; ++k) {
+        Rect line = box.cut_top(10);
+        canvas_.fill(Rect::of_size(line.x0, line.y0 + 1, 7, 7), theme_.rank(k), 1);
+        line.cut_left(12);
+        line.y1 -= 2;
+        const std::string said = stack(line, 0, k, bytes_now(session_, facts_, 0, k));
+        if (!said.empty()) hovered = fmt::format("GPU {}, {}", k, said);
+      }
+      box.cut_top(5);
+    }
+    Rect columns = box.cut_top(kLine);
+    if (!hovered.empty()) {
+      canvas_.label(columns, hovered, {theme_.text, Font::small});
+    } else {
+      Rect claim = columns.cut_right(columns.width() * 0.33f);
+      columns.cut_right(20);
+      canvas_.label(columns, "measured", {theme_.muted, Font::small, Align::right});
+      canvas_.label(claim, "formula", {theme_.muted, Font::small, Align::right});
+    }
+    for (std::size_t c = 0; c < now.live.size(); ++c) {
+      if (box.height() < 2 * kLine) break;
+      const auto claimed = c < 3 ? claims.states[c] : std::nullopt;
+      const Verdict v = !claimed || now.states_verdict == Verdict::unknown ? Verdict::unknown
+                        : now.live[c] == *claimed                          ? Verdict::equal
+                                                                           : Verdict::different;
+      compare(box.cut_top(kLine), theme_.categories[c].name, now.live[c], claimed, v,
+              theme_.categories[c].fill);
+    }
+    if (box.height() >= kLine) {
+      compare(box.cut_top(kLine), "model states", now.states, claims.model_states,
+              now.states_verdict);
+    }
+    if (box.height() >= kLine) {
+      canvas_.label(box.cut_top(kLine), per_parameter(0, now.states), {theme_.muted, Font::small});
+    }
+  }
+
+  // The outline is the formula's length, the bar what has been sent of it.
+  void run_sent(Rect line, int r) {
+    const int rank = rank_of(r);
+    const BytesNow now = bytes_now(session_, facts_, r, rank);
+    const auto claimed = facts_.claims(r).sent;
+    line = line.inset(0, 2);
+    if (session_.size() > 1) {
+      canvas_.label(line.cut_left(std::min(58.0f, line.width() * 0.2f)), session_.name(r),
+                    {theme_.text, Font::small});
+    }
+    const auto first = facts_.claims(0).sent;
+    if (session_.size() > 1) {
+      const Rect ratio = line.cut_right(38);
+      if (claimed && first && *first > 0) {
+        canvas_.label(ratio,
+                      fmt::format("{:.3g} \u00d7",
+                                  static_cast<double>(*claimed) / static_cast<double>(*first)),
+                      {theme_.text, Font::strong, Align::right});
+      }
+    }
+    verdict(line.cut_right(20), now.sent_verdict);
+    const Rect number = line.cut_right(std::min(96.0f, line.width() * 0.5f));
+    const std::string words =
+        facts_.sends_known(r) ? with_commas(now.sent) + " B" : std::string("not traced");
+    canvas_.label(number, words,
+                  {now.sent_verdict == Verdict::different ? theme_.warning : theme_.text,
+                   Font::small, Align::right});
+    line.cut_right(6);
+    const Rect bar = line.inset(0, 2);
+    const float per_byte = bar.width() / static_cast<float>(facts_.most_sent());
+    const auto part = [&](std::int64_t bytes) {
+      return Rect{bar.x0, bar.y0, bar.x0 + per_byte * static_cast<float>(bytes), bar.y1}
+          .intersection(bar);
+    };
+    const Style& style = theme_.category(Memory::communication);
+    canvas_.cell(part(now.sent), style, {Target::Kind::rank, r, rank, -1, 0, 0, 0});
+    if (claimed) canvas_.outline(part(*claimed), theme_.muted);
+    if (claimed && bar.contains(context_.input.mouse)) {
+      canvas_.fill(bar, theme_.panel);
+      canvas_.label(bar, fmt::format("formula {} B", with_commas(*claimed)),
+                    {theme_.text, Font::small});
+    }
+  }
+
+  Context& context_;
+  Canvas& canvas_;
+  const Theme& theme_;
+  const Session& session_;
+  const BytesFacts& facts_;
+  Rect area_;
+};
+
+}  // namespace
+
+void draw_bytes(Context& context, Rect area) {
+  context.canvas.fill(area, context.canvas.theme().panel, 4);
+  if (area.width() < 120 || area.height() < 80) return;
+  BytesView(context, area).draw();
+}
 
 }  // namespace zero::view

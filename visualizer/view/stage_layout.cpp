@@ -38,6 +38,16 @@ const Panel& StageLayout::panel(const Lanes& lanes, int run, int rank) const {
   return panels[before + static_cast<std::size_t>(rank)];
 }
 
+double loose_scale_of(const Lanes& lanes) {
+  double states = 0;
+  for (const Lane& lane : lanes.all()) {
+    if (!lane.passing) states += static_cast<double>(lane.bytes);
+  }
+  const double needed =
+      static_cast<double>(lanes.most_loose()) / static_cast<double>(lanes.positions());
+  return std::min(1.0, std::max(states, 4.0) / std::max(needed, 1e-9));
+}
+
 StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height) {
   StageLayout layout;
   layout.legend = area.cut_bottom(legend_height);
@@ -59,21 +69,17 @@ StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height) {
   const float between_rows = gap_between(area.height() / static_cast<float>(runs));
 
   // What stands above each other in a panel, in bytes an element, and in pixels.
-  float bytes = 0, state_bytes = 0;
+  float bytes = 0;
   int groups = 0;
   for (std::size_t i = 0; i < lanes.all().size(); ++i) {
     const Lane& lane = lanes.all()[i];
     bytes += static_cast<float>(lane.bytes);
-    if (!lane.passing) state_bytes += static_cast<float>(lane.bytes);
     if (i > 0 && lane.category != lanes.all()[i - 1].category) ++groups;
   }
-  float loose_bytes = static_cast<float>(static_cast<double>(lanes.most_loose()) /
-                                         static_cast<double>(lanes.positions()));
-  const float most_loose_bytes = std::max(state_bytes, 4.0f);
-  if (loose_bytes > most_loose_bytes) {
-    layout.loose_scale = static_cast<double>(most_loose_bytes) / static_cast<double>(loose_bytes);
-    loose_bytes = most_loose_bytes;
-  }
+  layout.loose_scale = loose_scale_of(lanes);
+  const auto loose_bytes =
+      static_cast<float>(static_cast<double>(lanes.most_loose()) * layout.loose_scale /
+                         static_cast<double>(lanes.positions()));
   if (loose_bytes > 0 && bytes > 0) ++groups;
 
   const float height = area.row(0, runs, between_rows).height();

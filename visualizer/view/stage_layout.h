@@ -34,6 +34,9 @@ struct StageLayout {
   const Panel& panel(const Lanes& lanes, int run, int rank) const;
 };
 
+// 1, or less where buffers without a bar would take more room than the bars.
+double loose_scale_of(const Lanes& lanes);
+
 StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height);
 
 // The part of `bar` (a panel's whole bar or ruler) that stands for `range`, at most all of it, and

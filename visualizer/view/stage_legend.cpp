@@ -108,8 +108,7 @@ void draw_swatch(Context& context, const Entry& entry, Rect box) {
 }  // namespace
 
 float stage_legend_height(Context& context, const Lanes& lanes, float width) {
-  // The last entry's room is kept, whether the scale will need it or not.
-  const auto entries = entries_of(context, lanes, 1);
+  const auto entries = entries_of(context, lanes, loose_scale_of(lanes));
   return kLine * static_cast<float>(
                      arrange(context, entries, width, [](const Entry&, float, int, float) {}));
 }

@@ -230,7 +230,8 @@ class StageView {
     const Style& style = theme_.category(lanes_.all()[lane_after - 1].category);
     for (const Rect& box : boxes) {
       if (box.width() < 3 || box.height() < 3) continue;
-      canvas_.dashed(box.inset(1), mixed(theme_.panel, style.fill, 0.5f));
+      canvas_.fill(box, theme_.background);
+      canvas_.dashed(box, mixed(theme_.panel, style.fill, 0.6f));
     }
   }
   // A bar of this run: shorter where its model is smaller than another's.

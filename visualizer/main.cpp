@@ -1,63 +1,210 @@
-// The visualizer: replays runs in a window, or draws pictures of them without one.
+// The visualizer: replays runs in a window, or makes pictures of them without one.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdio>
+#include <map>
 #include <string>
 
-#include "visualizer/export/headless.h"
-#include "visualizer/export/png.h"
+#include "visualizer/export/export.h"
+#include "visualizer/export/moments.h"
 #include "visualizer/view/session.h"
+#include "visualizer/window/window.h"
 
 namespace zero {
 namespace {
 
+constexpr const char* kAbout =
+    "Replays runs of the stage programs, event by event: what each GPU holds, which part of it is "
+    "whose,\nwhat is sent to whom, and what it all takes in memory.";
+
+constexpr const char* kExamples = R"(
+A RUN is the directory that a stage program wrote. Several are shown side by side, on one clock.
+
+  zero2 --ranks 4 --iterations 2 --trace out/zero2      makes a run
+  visualizer out/zero2                                  opens the window; ? there lists its keys
+  visualizer out/ddp out/zero1 out/zero2 out/zero3      four runs side by side
+  visualizer out/zero2 --follow                         while it is running
+
+Pictures need no display; what is not named is chosen to show most:
+
+  visualizer out/zero2 --export zero2.png
+  visualizer out/zero2 --export step3.png --at 1:3 --size 1920x1080 --theme dark
+  visualizer out/zero2 --export ring.png --at "1:3:block 1@50%" --view collective --ring
+  visualizer out/zero2 --export step3.gif --at "1:3:block 1" --view collective
+  visualizer out/zero2 --export iteration.mp4 --from 1:1 --to 1:6 --speed 4
+)";
+
+template <class T>
+using Names = std::map<std::string, T>;
+
+const Names<view::View> kViews = {{"stages", view::View::stages},
+                                  {"collective", view::View::collective},
+                                  {"memory", view::View::memory}};
+const Names<view::Colouring> kColours = {{"category", view::Colouring::category},
+                                         {"storage", view::Colouring::storage},
+                                         {"compute", view::Colouring::compute},
+                                         {"values", view::Colouring::values}};
+const Names<view::Content> kContents = {{"window", view::Content::window},
+                                        {"picture", view::Content::picture},
+                                        {"plain", view::Content::plain},
+                                        {"strip", view::Content::strip}};
+
+struct Arguments {
+  WindowOptions window;
+  ExportOptions exported;
+  std::string view = "stages", colours = "category", content = "picture";
+  std::string theme = "light", order = "logical", size = "1280x720";
+  bool ring = false;
+};
+
+// "1280x720"
+void parse_size(const std::string& text, int& width, int& height) {
+  char rest = 0;
+  const bool two =
+      text.size() < 16 && std::sscanf(text.c_str(), "%dx%d%c", &width, &height, &rest) == 2;
+  if (!two || width < 1 || height < 1 || width > 16384 || height > 16384) {
+    throw CLI::ValidationError(
+        "--size",
+        fmt::format("'{}': expected WIDTHxHEIGHT, each from 1 to 16384, like 1280x720", text));
+  }
+}
+
+void check(const Arguments& arguments, const CLI::App& app) {
+  const ExportOptions& exported = arguments.exported;
+  const bool film = exported.path.ends_with(".gif") || exported.path.ends_with(".mp4");
+  const auto given = [&](const char* option) { return app.count(option) > 0; };
+  if (!exported.path.empty() && !film && !exported.path.ends_with(".png")) {
+    throw CLI::ValidationError("--export", fmt::format("'{}': the name must end in .png, .gif or "
+                                                       ".mp4",
+                                                       exported.path));
+  }
+  if (exported.path.empty()) {
+    for (const char* option : {"--at", "--from", "--to", "--fps", "--speed", "--content", "--scale",
+                               "--ring", "--colours"}) {
+      if (given(option)) throw CLI::ValidationError(option, "goes with --export FILE");
+    }
+    return;
+  }
+  if (given("--follow")) throw CLI::ValidationError("--follow", "is for the window, not --export");
+  for (const char* option : {"--from", "--to", "--fps", "--speed"}) {
+    if (given(option) && !film) {
+      throw CLI::ValidationError(option, "is for films: --export FILE.gif or FILE.mp4");
+    }
+  }
+  if (given("--at") && (given("--from") || given("--to"))) {
+    throw CLI::ValidationError("--at", "not together with --from or --to");
+  }
+  if (exported.path.ends_with(".gif") && exported.frames_per_second > 50) {
+    throw CLI::ValidationError("--fps", "a GIF has at most 50");
+  }
+}
+
+int show_pictures(const Arguments& arguments) {
+  std::vector<std::shared_ptr<const replay::Run>> runs;
+  for (const std::string& directory : arguments.window.directories) {
+    runs.push_back(replay::Run::open(directory, arguments.window.order));
+    for (const std::string& note : runs.back()->notes()) {
+      fmt::print(stderr, "visualizer: {}\n", note);
+    }
+  }
+  view::Session session(runs);
+  if (arguments.window.rank >= session.world_size()) {
+    fmt::print(stderr, "visualizer: --rank {}: there are ranks 0 to {}\n", arguments.window.rank,
+               session.world_size() - 1);
+    return 2;
+  }
+  session.view = kViews.at(arguments.view);
+  session.colouring = kColours.at(arguments.colours);
+  session.ring = arguments.ring;
+  session.rank = arguments.window.rank;
+  try {
+    export_session(session, arguments.exported);
+  } catch (const NoSuchMoment& error) {
+    fmt::print(stderr, "visualizer: {}\n", error.what());
+    return 2;
+  }
+  return 0;
+}
+
 int run_program(int argc, char** argv) {
-  CLI::App app{"Replays the traces of runs, and draws pictures of them.", "visualizer"};
-  std::vector<std::string> directories;
-  std::string picture, at = "end", size = "1280x720", theme = "light", view = "stages";
-  std::string content = "picture";
-  int rank = 0;
-  float scale = 1;
-  app.add_option("RUN", directories)->required();
-  app.add_option("--export", picture)->required();
-  app.add_option("--at", at);
-  app.add_option("--size", size);
-  app.add_option("--scale", scale);
-  app.add_option("--rank", rank);
-  app.add_option("--theme", theme)->check(CLI::IsMember({"light", "dark"}));
-  app.add_option("--view", view)->check(CLI::IsMember({"stages", "collective", "memory"}));
-  app.add_option("--content", content)
-      ->check(CLI::IsMember({"window", "picture", "plain", "strip"}));
+  Arguments arguments;
+  WindowOptions& window = arguments.window;
+  ExportOptions& exported = arguments.exported;
+  CLI::App app{kAbout, "visualizer"};
+  app.footer(std::string(kExamples) + "\n" + kMomentsHelp);
+  app.get_formatter()->column_width(34);
+  app.add_option("RUN", window.directories, "directories with traces")->required();
+  app.add_option("--view", arguments.view, "what has the main area: stages, collective or memory")
+      ->check(CLI::IsMember(kViews))
+      ->type_name("VIEW");
+  app.add_option("--rank", window.rank, "the rank whose memory is shown")
+      ->check(CLI::NonNegativeNumber)
+      ->type_name("R");
+  app.add_option("--theme", arguments.theme, "light (for slides and paper) or dark")
+      ->check(CLI::IsMember({"light", "dark"}))
+      ->type_name("THEME");
+  app.add_option("--order", arguments.order,
+                 "logical (each event gets its due) or measured (as it took place)")
+      ->check(CLI::IsMember({"logical", "measured"}))
+      ->type_name("ORDER");
+  app.add_option("--size", arguments.size, "of the window or the picture; 1280x720 if not given")
+      ->type_name("WxH");
+  app.add_flag("--follow", window.follow, "show a run while it is running");
+
+  const char* pictures = "Pictures";
+  app.add_option("--export", exported.path, "write this picture or film: .png, .gif or .mp4")
+      ->type_name("FILE")
+      ->group(pictures);
+  app.add_option("--at", exported.at, "the moment; for a film, the step")
+      ->type_name("MOMENT")
+      ->group(pictures);
+  app.add_option("--from", exported.from, "where a film begins")
+      ->type_name("MOMENT")
+      ->group(pictures);
+  app.add_option("--to", exported.to, "where it ends")->type_name("MOMENT")->group(pictures);
+  app.add_option("--content", arguments.content,
+                 "picture (view, caption, bytes), plain (view, caption), strip (the steps of a "
+                 "collective below each other), window (with its controls)")
+      ->check(CLI::IsMember(kContents))
+      ->type_name("CONTENT")
+      ->group(pictures);
+  app.add_option("--colours", arguments.colours,
+                 "by category, storage (who keeps it), compute (who runs it) or values")
+      ->check(CLI::IsMember(kColours))
+      ->type_name("BY")
+      ->group(pictures);
+  app.add_flag("--ring", arguments.ring, "a collective's ranks on a ring, not in a row")
+      ->group(pictures);
+  app.add_option("--scale", exported.scale, "how large everything is drawn: 2 for a fine screen")
+      ->check(CLI::Range(0.5, 8.0))
+      ->type_name("X")
+      ->group(pictures);
+  app.add_option("--fps", exported.frames_per_second, "frames a second: 20 for .gif, 30 for .mp4")
+      ->check(CLI::Range(1, 120))
+      ->type_name("N")
+      ->group(pictures);
+  app.add_option("--speed", exported.speed, "of a film: 2 is twice as fast")
+      ->check(CLI::Range(0.05, 100.0))
+      ->type_name("X")
+      ->group(pictures);
   try {
     app.parse(argc, argv);
+    parse_size(arguments.size, exported.width, exported.height);
+    check(arguments, app);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    fmt::print(stderr, "visualizer: {} (--help explains)\n", error.what());
+    return 2;
   }
-  std::vector<std::shared_ptr<const replay::Run>> runs;
-  for (const std::string& directory : directories) runs.push_back(replay::Run::open(directory));
-  view::Session session(runs);
-  session.rank = rank;
-  session.view = view == "stages"       ? view::View::stages
-                 : view == "collective" ? view::View::collective
-                                        : view::View::memory;
-  int width = 0, height = 0;
-  if (std::sscanf(size.c_str(), "%dx%d", &width, &height) != 2) return 2;
-  if (at == "end") {
-    session.seek(session.length());
-  } else if (at[0] == 'e') {
-    session.seek_position(0, std::stoul(at.substr(1)));
-  } else {
-    session.seek_position(0, runs[0]->chapters().at(std::stoul(at) - 1).end);
-  }
-  Headless headless(width, height, theme == "dark" ? view::Theme::dark_() : view::Theme::light(),
-                    scale);
-  const view::Content what = content == "window"    ? view::Content::window
-                             : content == "picture" ? view::Content::picture
-                             : content == "plain"   ? view::Content::plain
-                                                    : view::Content::strip;
-  write_png(headless.frame(session, what), picture);
-  return 0;
+  window.dark = exported.dark = arguments.theme == "dark";
+  window.order = arguments.order == "measured" ? replay::Order::measured : replay::Order::logical;
+  window.view = kViews.at(arguments.view);
+  window.width = exported.width;
+  window.height = exported.height;
+  exported.content = kContents.at(arguments.content);
+  return exported.path.empty() ? show_window(window) : show_pictures(arguments);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// Writes PNG files.
+// Pictures as PNG.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace zero {
 
-// Throws std::runtime_error ("PATH: why"); then no such file is left.
-void write_png(const Image& image, const std::string& path);
+// The file's bytes. Every pixel is opaque, so no alpha is stored.
+std::string png_of(const Image& image);
 
 }  // namespace zero

@@ -1,0 +1,38 @@
+// Names for moments of a session: what --at, --from and --to take.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+#include "visualizer/view/session.h"
+
+namespace zero {
+
+// Says what there is instead.
+struct NoSuchMoment : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A stretch of the session's clock.
+struct Stretch {
+  double begin = 0, end = 0;
+};
+
+// The words for --help.
+extern const char* const kMomentsHelp;
+
+// What a name stands for:
+//   start, end        the clock's
+//   12                a step, as `replay RUN --steps` counts those of the session's first run
+//   e1000             the moment after 1,000 events of the first run
+//   2:3               all of step 3 of iteration 2, in whichever runs it is
+//   2:3:block 1       the same for one unit
+//   ...@40%           only that part of the way through it
+// A moment is a stretch whose end is its begin. Throws NoSuchMoment.
+Stretch stretch_of(const view::Session& session, const std::string& name);
+
+// What teaches most when none is named: the last time that gradients are added up. A view that
+// shows one collective is shown in the middle of it, the others after it.
+Stretch telling_stretch(const view::Session& session);
+
+}  // namespace zero

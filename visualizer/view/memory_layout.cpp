@@ -15,6 +15,7 @@ MemoryParts memory_parts(Rect area, int runs) {
   area.cut_top(2);
   parts.iterations = area.cut_bottom(18);
   parts.steps = area.cut_bottom(18);
+  area.cut_bottom(4);
   parts.steps.x0 = parts.iterations.x0 = std::min(area.x0 + kScale, area.x1);
   const float gap = 8;
   for (int r = 0; r < runs; ++r) {

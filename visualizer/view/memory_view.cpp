@@ -196,7 +196,7 @@ class Bands {
   void draw_band(int r, const MemoryParts::Band& band) {
     const Theme& theme = canvas_.theme();
     canvas_.fill(band.plot, theme.panel);
-    const auto marks = ticks(highest_, std::max(1, static_cast<int>(band.plot.height() / 22)));
+    const auto marks = ticks(highest_, std::clamp(static_cast<int>(band.plot.height() / 22), 1, 8));
     for (const std::int64_t tick : marks) {
       const float y = scale_.y(band.plot, tick);
       if (y > band.plot.y0) canvas_.fill({band.plot.x0, y, band.plot.x1, y + 1}, theme.faint);

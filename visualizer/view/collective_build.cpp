@@ -15,8 +15,9 @@ constexpr std::size_t kMostAtoms = 100'000;  // by rank: more are not told apart
 
 }  // namespace
 
-CollectiveStory::CollectiveStory(const Run& run, const Collective& collective)
-    : run_(run), collective_(collective), number_(collective.number) {
+CollectiveStory::CollectiveStory(const Run& run, const Collective& collective,
+                                 std::optional<std::int64_t> chunk)
+    : run_(run), collective_(collective), number_(collective.number), chunk_(chunk) {
   const auto K = static_cast<std::size_t>(run.world_size());
   sums_.resize(K);
   scratch_.resize(K);
@@ -39,6 +40,7 @@ void CollectiveStory::find_rows() {
         return b.range.begin < a.range.end;
       }) != rows_.end();
   if (overlap) rows_.clear();
+  if (chunk_) keep_chunk();
   if (rows_.empty() && !all.empty()) rows_.push_back({all, collective_.owner.value_or(-1)});
 
   std::vector<std::int64_t> cuts;
@@ -76,6 +78,21 @@ void CollectiveStory::find_rows() {
       atoms_.back().push_back(std::move(atom));
     }
   }
+}
+
+// Of each row what the chunk's messages are about.
+void CollectiveStory::keep_chunk() {
+  for (Row& row : rows_) {
+    Range kept{row.range.end, row.range.begin};
+    for (const replay::Hop& hop : collective_.hops) {
+      const event::Hop& what = *run_.hop(hop.send);
+      const Range part = what.range.intersect(row.range);
+      if (what.chunk != *chunk_ || part.empty()) continue;
+      kept = {std::min(kept.begin, part.begin), std::max(kept.end, part.end)};
+    }
+    row.range = kept;
+  }
+  std::erase_if(rows_, [](const Row& row) { return row.range.size() <= 0; });
 }
 
 // Through the collective once: what it touches, and what each rank has when its part ends.

@@ -68,28 +68,31 @@ void CollectiveLayout::place_row(float heading_height, float labels) {
   heading_height_ = heading_height;
 
   // Across: a channel at each end, as wide as the gaps between the ranks, where there are any.
-  constexpr float kGap = 0.62f;  // of a cell
-  const float gaps = shape_.ranks - 1.0f + (shape_.wraps ? 2.0f : 0.0f);
+  const float share = shape_.ranks > 5 ? 0.62f : 0.5f;  // a gap's, of a cell
+  const float gaps = K - 1 + (shape_.wraps ? 2.0f : 0.0f);
   const float room = area_.width() - labels;
-  cell_width_ = std::min(190.0f, room / (K + gaps * kGap));
-  const float gap = gaps > 0 ? std::min((room - K * cell_width_) / gaps, 0.9f * cell_width_) : 0;
+  cell_width_ = std::min(200.0f, room / (K + gaps * share));
+  const float gap = gaps > 0 ? std::min((room - K * cell_width_) / gaps, 0.8f * cell_width_) : 0;
   const float used = labels + K * cell_width_ + gaps * gap;
-  const float left = area_.x0 + (area_.width() - used) / 2 + labels + (shape_.wraps ? gap : 0);
+  const float channel = shape_.wraps ? gap : 0;
+  const float left = area_.x0 + (area_.width() - used) / 2 + labels + channel;
 
   // Down: the headings, the rows, the lane below them.
   float height = area_.height() - heading_height;
-  const float wrap = shape_.wraps ? std::clamp(height * 0.09f, 8.0f, 30.0f) : 0;
+  const float wrap = shape_.wraps ? std::clamp(height * 0.09f, 8.0f, 32.0f) : 0;
   height -= wrap;
   row_height_ = std::min(height / R, 150.0f);
   const float between_rows = std::clamp(row_height_ * 0.16f, 1.0f, 14.0f);
   const float body = row_height_ - between_rows;
-  if (shape_.lanes > 0) slot_height_ = body * std::min(0.62f, 0.26f + 0.09f * shape_.lanes);
-  else slot_height_ = shape_.sums ? body * 0.38f : 0;
+  constexpr float kThinnest = 7;  // of lanes
+  if (shape_.lanes > 0) slot_height_ = body * std::min(0.6f, 0.3f + 0.08f * shape_.lanes);
+  else slot_height_ = shape_.sums ? body * 0.42f : 0;
+  lanes_ = std::clamp(static_cast<int>(slot_height_ / kThinnest), 1, std::max(1, shape_.lanes));
   slot_gap_ = slot_height_ > 0 ? std::clamp(body * 0.05f, 1.0f, 4.0f) : 0;
   cell_height_ = body - slot_height_ - slot_gap_;
 
-  token_width_ = gap > 0 ? std::clamp(gap * 0.9f, 6.0f, cell_width_) : cell_width_;
-  const float lane = shape_.lanes > 0 ? slot_height_ / static_cast<float>(shape_.lanes) - 1
+  token_width_ = gap > 0 ? std::clamp(gap * 0.86f, 6.0f, cell_width_) : cell_width_;
+  const float lane = shape_.lanes > 0 ? slot_height_ / static_cast<float>(lanes_) - 1
                      : shape_.sums    ? slot_height_
                                       : cell_height_;
   token_height_ = std::clamp(lane, 3.0f, 26.0f);
@@ -100,6 +103,7 @@ void CollectiveLayout::place_row(float heading_height, float labels) {
   for (int r = 0; r < shape_.ranks; ++r) {
     corners_.push_back({left + static_cast<float>(r) * (cell_width_ + gap), top});
   }
+  label_end_ = left - channel - 10;
   left_ = left - gap / 2;
   right_ = left + K * cell_width_ + (K - 1) * gap + gap / 2;
   below_ = top + R * row_height_ - between_rows / 2 + wrap / 2;
@@ -124,8 +128,8 @@ void CollectiveLayout::place_circle(float heading_height) {
     bool apart = true;
     for (std::size_t i = 0; i < corners_.size(); ++i) {
       for (std::size_t j = 0; j < i; ++j) {
-        const Rect a = around(corners_[i], width * 1.3f, height + 12);
-        apart = apart && !a.overlaps(around(corners_[j], width * 1.3f, height + 12));
+        const Rect a = around(corners_[i], width * 1.2f, height + 8);
+        apart = apart && !a.overlaps(around(corners_[j], width * 1.2f, height + 8));
       }
     }
     if (apart) break;
@@ -172,9 +176,8 @@ Rect CollectiveLayout::slot(int rank, int row) const {
 
 Rect CollectiveLayout::row_label(int row) const {
   if (labels_ <= 0) return {};
-  const float right = left_ - (shape_.wraps ? token_width_ / 2 + 6 : 8);
   const float top = cell_top(0, row);
-  return {right - labels_ + 8, top, right, top + cell_height_};
+  return {label_end_ - labels_ + 10, top, label_end_, top + cell_height_};
 }
 
 Rect CollectiveLayout::center() const {
@@ -194,13 +197,15 @@ Way CollectiveLayout::way(int source, int destination, int row, Rect from, Rect 
     const float apart = b.center().x - a.center().x;
     const bool above = std::abs(apart) < cell_width_ * 0.75f;
     const bool right = above ? a.center().x >= area_.center().x - 1 : apart > 0;
-    const float out = token_width_ / 2 + 3;
+    const float gap = std::max(a.x0, b.x0) - std::min(a.x1, b.x1);
+    const float out =
+        above ? token_width_ / 2 + 3 : std::clamp(gap / 2, 2.0f, token_width_ / 2 + 3);
     way.add({right ? a.x1 + out : a.x0 - out, from.center().y});
     const bool enters_right = above ? right : !right;
     way.add({enters_right ? b.x1 + out : b.x0 - out, to.center().y});
   } else if (shape_.lanes > 0) {
-    const int far = std::abs(destination - source) - 1;
-    const float each = slot_height_ / static_cast<float>(shape_.lanes);
+    const int far = (std::abs(destination - source) - 1) * lanes_ / shape_.lanes;
+    const float each = slot_height_ / static_cast<float>(lanes_);
     const float y =
         cell_top(0, row) + cell_height_ + slot_gap_ + (static_cast<float>(far) + 0.5f) * each;
     way.add({from.center().x, y});
@@ -211,8 +216,11 @@ Way CollectiveLayout::way(int source, int destination, int row, Rect from, Rect 
     way.add({left_, below_});
     way.add({left_, to.center().y});
   } else {
-    // Straight through the gap, at the height of where it goes.
+    // Straight through the gap, as it is, at the height of where it goes.
     const bool right = b.x0 > a.x0;
+    way.straight = true;
+    way.width = to.width();
+    way.height = std::min(to.height(), std::max(from.height(), token_height_));
     way.add({right ? a.x1 : a.x0, to.center().y});
     way.add({right ? b.x0 : b.x1, to.center().y});
   }

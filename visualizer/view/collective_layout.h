@@ -23,6 +23,7 @@ struct Way {
   int count = 0;
   Rect from, to;
   float width = 0, height = 0;  // on the way
+  bool straight = false;        // through the gap between two neighbours: from points[1] to [2]
 
   void add(Point p) { points[static_cast<std::size_t>(count++)] = p; }
   float length() const;
@@ -62,8 +63,9 @@ class CollectiveLayout {
   float row_height_ = 0;                  // from one cell to the next
   float heading_height_ = 0;
   float token_width_ = 0, token_height_ = 0;
-  float labels_ = 0;
+  float labels_ = 0, label_end_ = 0;
   float left_ = 0, right_ = 0, below_ = 0;  // the lane around
+  int lanes_ = 0;                           // as many as there is room for
   std::vector<Point> corners_;              // by rank: top left of its first cell
 };
 

@@ -83,6 +83,11 @@ void CollectivePainter::names() {
   }
 }
 
+bool CollectivePainter::is_shown(const Travel& travel) const {
+  const CollectiveShape& shape = layout_.shape();
+  return travel.row < shape.rows && travel.source < shape.ranks && travel.destination < shape.ranks;
+}
+
 bool CollectivePainter::whole(const Content& content) const {
   return !story_.adds() && content.contributors.size() == 1;
 }
@@ -125,30 +130,26 @@ void CollectivePainter::point_at(Rect box, const Target& target) {
   }
 }
 
-void CollectivePainter::rank(const RankState& state, std::size_t position, int rank) {
+void CollectivePainter::rank(const RankState& state, const Moment& moment, int rank,
+                             const std::vector<EventIndex>& leaving) {
   const Colour empty = mixed(theme_.panel, theme_.faint, theme_.dark ? 0.5f : 0.35f);
   const auto rows = static_cast<int>(
       std::min<std::size_t>(story_.rows().size(), static_cast<std::size_t>(layout_.shape().rows)));
   for (int row = 0; row < rows; ++row) {
     const Rect cell = layout_.cell(rank, row);
     pieces_.clear();
-    story_.held(state, position, rank, row, pieces_);
+    story_.held(state, moment, rank, row, pieces_);
     if (pieces_.empty()) {
       canvas_.dashed(cell, theme_.faint);
       continue;
     }
     canvas_.fill(cell, empty);
-    bool finished = true, old = true;
     for (const Piece& piece : pieces_) {
-      stripes(part_of(cell, row, piece.range), piece.content,
-              piece.old     ? kOld
-              : piece.spent ? kSpent
-                            : 1.0f);
-      finished = finished && !piece.old &&
-                 (story_.adds() ? piece.content.kind == Kind::reduced : !piece.old);
-      old = old && piece.old;
+      const Rect part = part_of(cell, row, piece.range);
+      stripes(part, piece.content, piece.old ? kOld : piece.spent ? kSpent : 1.0f);
+      const bool finished = !piece.old && (!story_.adds() || piece.content.kind == Kind::reduced);
+      if (finished) canvas_.outline(part, theme_.text, part.height() > 12 ? 2.0f : 1.0f);
     }
-    if (finished) canvas_.outline(cell, theme_.text, cell.height() > 12 ? 2.0f : 1.0f);
     for (const Piece& piece : pieces_) {
       point_at(part_of(cell, row, piece.range),
                {Target::Kind::cell, run_, rank, piece.buffer, piece.begin, piece.end, 0});
@@ -156,14 +157,19 @@ void CollectivePainter::rank(const RankState& state, std::size_t position, int r
   }
   if (!layout_.shape().sums) return;
   sums_.clear();
-  story_.sums(state, position, rank, sums_);
+  story_.sums(state, moment, rank, sums_);
   for (const auto& [row, sum] : sums_) {
     if (row >= rows) continue;
     const Rect slot = layout_.slot(rank, row);
-    if (sum.spent) continue;
-    canvas_.fill(slot, empty);
-    stripes(slot, sum.content, 1);
-    canvas_.outline(slot, theme_.muted, 1);
+    if (sum.spent) {
+      if (std::find(leaving.begin(), leaving.end(), sum.spent_by) == leaving.end()) continue;
+      stripes(slot, sum.content, kSpent);
+      canvas_.dashed(slot, theme_.faint);
+    } else {
+      canvas_.fill(slot, empty);
+      stripes(slot, sum.content, 1);
+      canvas_.outline(slot, theme_.muted, 1);
+    }
     point_at(slot, {Target::Kind::cell, run_, rank, sum.buffer, sum.begin, sum.end, 0});
   }
 }
@@ -177,22 +183,42 @@ Way CollectivePainter::way(const Travel& travel) const {
                      end(travel.source, travel.from_slot), end(travel.destination, travel.to_slot));
 }
 
+// As much of a way as is outside of the cells, with an arrow where it ends.
 void CollectivePainter::line(const Way& way, Colour colour, float thickness) {
-  for (int i = 1; i + 1 < way.count; ++i) {
-    canvas_.line(way.points[static_cast<std::size_t>(i - 1)],
-                 way.points[static_cast<std::size_t>(i)], colour, thickness);
+  const auto on_edge = [](const Rect& box, Point towards) {
+    return Point{std::clamp(towards.x, box.x0, box.x1), std::clamp(towards.y, box.y0, box.y1)};
+  };
+  std::array<Point, 8> points = way.points;
+  const auto count = static_cast<std::size_t>(way.count);
+  if (way.straight) {
+    return canvas_.arrow(points[1], points[2], colour, thickness);
   }
-  const Point last = way.points[static_cast<std::size_t>(way.count - 2)];
-  canvas_.arrow(last, way.points[static_cast<std::size_t>(way.count - 1)], colour, thickness);
+  points[0] = on_edge(way.from, points[1]);
+  points[count - 1] = on_edge(way.to, points[count - 2]);
+  for (std::size_t i = 1; i + 1 < count; ++i) {
+    canvas_.line(points[i - 1], points[i], colour, thickness);
+  }
+  canvas_.arrow(points[count - 2], points[count - 1], colour, thickness);
+}
+
+// Plus: the receiver adds its own; equals: it takes the copy.
+void CollectivePainter::sign(Point center, float radius, bool adds) {
+  canvas_.circle(center, radius, theme_.text);
+  const float arm = radius * 0.55f, thick = std::max(1.5f, radius * 0.25f);
+  const float apart = adds ? 0 : radius * 0.28f;
+  canvas_.line({center.x - arm, center.y - apart}, {center.x + arm, center.y - apart},
+               theme_.background, thick);
+  if (adds) {
+    canvas_.line({center.x, center.y - arm}, {center.x, center.y + arm}, theme_.background, thick);
+  } else {
+    canvas_.line({center.x - arm, center.y + apart}, {center.x + arm, center.y + apart},
+                 theme_.background, thick);
+  }
 }
 
 void CollectivePainter::message(const Transfer& transfer, float part) {
   const auto travel = story_.travel(transfer.send);
-  const CollectiveShape& shape = layout_.shape();
-  if (!travel || travel->row >= shape.rows || travel->source >= shape.ranks ||
-      travel->destination >= shape.ranks) {
-    return;
-  }
+  if (!travel || !is_shown(*travel)) return;
   const Way way = this->way(*travel);
   line(way, theme_.muted, 1.5f);
   const Rect box = way.box(part);
@@ -206,17 +232,20 @@ void CollectivePainter::message(const Transfer& transfer, float part) {
     stripes(piece, cell.content, 1);
   }
   canvas_.outline(box, theme_.text, 1);
+  if (box.height() >= 11) {
+    // At its head.
+    const Point ahead = way.at(std::min(1.0f, part + 0.02f)),
+                behind = way.at(std::max(0.0f, part - 0.02f));
+    const float radius = std::min(8.0f, box.height() * 0.36f);
+    sign({ahead.x >= behind.x ? box.x1 : box.x0, box.y0}, radius, travel->adds);
+  }
   point_at(box, {Target::Kind::transfer, run_, travel->source, -1, 0, 0, transfer.send});
 }
 
-void CollectivePainter::arrow(EventIndex send) {
+void CollectivePainter::arrow(EventIndex send, float thickness) {
   const auto travel = story_.travel(send);
-  const CollectiveShape& shape = layout_.shape();
-  if (!travel || travel->row >= shape.rows || travel->source >= shape.ranks ||
-      travel->destination >= shape.ranks) {
-    return;
-  }
-  line(way(*travel), theme_.text, 1.5f);
+  if (!travel || !is_shown(*travel)) return;
+  line(way(*travel), theme_.text, thickness);
 }
 
 }  // namespace zero::view

@@ -28,16 +28,20 @@ class CollectivePainter {
   static CollectiveShape shape_of(const CollectiveStory& story, int ranks, bool ring);
 
   void names();  // of the ranks and of the rows
-  // What a rank has when `position` events have happened, in `state`.
-  void rank(const replay::RankState& state, std::size_t position, int rank);
+  // What a rank has at a moment, in `state`. A sum that one of these messages is made of is still
+  // to be seen.
+  void rank(const replay::RankState& state, const Moment& moment, int rank,
+            const std::vector<replay::EventIndex>& leaving);
   void message(const replay::Transfer& transfer, float part);
-  void arrow(replay::EventIndex send);  // of a message that has been
+  void arrow(replay::EventIndex send, float thickness);  // of a message that has been
 
  private:
   void stripes(Rect box, const replay::Content& content, float alpha);
   Rect part_of(Rect box, int row, Range range) const;
   Way way(const Travel& travel) const;
+  bool is_shown(const Travel& travel) const;
   void line(const Way& way, Colour colour, float thickness);
+  void sign(Point center, float radius, bool adds);
   void point_at(Rect box, const Target& target);
   bool whole(const replay::Content& content) const;
 

@@ -48,7 +48,7 @@ const RankState& CollectiveStory::state(const World& world, int rank) const {
   return world.ranks[static_cast<std::size_t>(rank)];
 }
 
-void CollectiveStory::held(const RankState& state, std::size_t position, int rank, int row,
+void CollectiveStory::held(const RankState& state, const Moment& moment, int rank, int row,
                            std::vector<Piece>& pieces) const {
   const std::size_t from = pieces.size();
   for (const Atom& atom : atoms_[static_cast<std::size_t>(row)]) {
@@ -57,7 +57,7 @@ void CollectiveStory::held(const RankState& state, std::size_t position, int ran
     int best_grade = -1;
     const Buffer* buffer = nullptr;
     for (const Use& use : atom.uses[static_cast<std::size_t>(rank)]) {
-      const bool begun = use.first < position;
+      const bool begun = use.first < moment.position;
       const int grade = use.born ? (begun ? 2 : 0) : 1;
       if (grade < best_grade) continue;
       if (const Buffer* found = holder(state, use.buffer, atom.range)) {
@@ -78,7 +78,7 @@ void CollectiveStory::held(const RankState& state, std::size_t position, int ran
       piece.content = cell->content;
       piece.buffer = best->buffer;
       piece.old = best_grade == 0;
-      piece.spent = adds_ && best->first_read && *best->first_read < position &&
+      piece.spent = adds_ && best->first_read && is_past(*best->first_read, moment) &&
                     is_contribution(cell->content);
       append(pieces, from, std::move(piece));
       if (cell->end >= end) break;
@@ -86,7 +86,7 @@ void CollectiveStory::held(const RankState& state, std::size_t position, int ran
   }
 }
 
-void CollectiveStory::sums(const RankState& state, std::size_t position, int rank,
+void CollectiveStory::sums(const RankState& state, const Moment& moment, int rank,
                            std::vector<std::pair<int, Piece>>& pieces) const {
   const std::vector<Sum>& sums = sums_[static_cast<std::size_t>(rank)];
   for (const std::int64_t number : scratch_[static_cast<std::size_t>(rank)]) {
@@ -105,16 +105,23 @@ void CollectiveStory::sums(const RankState& state, std::size_t position, int ran
                      sum->range.begin + piece.end - sum->at};
       piece.content = cell.content;
       piece.buffer = number;
-      piece.spent = sum->left && *sum->left < position;
+      piece.spent = sum->left && is_past(*sum->left, moment);
+      piece.spent_by = sum->left.value_or(0);
       if (piece.begin < piece.end) pieces.emplace_back(sum->row, std::move(piece));
     }
   }
+}
+
+bool CollectiveStory::is_past(EventIndex e, const Moment& moment) const {
+  const event::Hop* hop = moment.step ? run_.hop(e) : nullptr;
+  return hop ? hop->step <= *moment.step : e < moment.position;
 }
 
 std::optional<Travel> CollectiveStory::travel(EventIndex e) const {
   if (e >= run_.size()) return std::nullopt;
   const auto* send = std::get_if<event::Send>(&run_.event(e).what);
   if (!send || send->hop.collective != number_) return std::nullopt;
+  if (chunk_ && send->hop.chunk != *chunk_) return std::nullopt;
   Travel travel;
   travel.source = run_.rank_of(e);
   travel.destination = send->hop.destination;

@@ -19,6 +19,13 @@ struct Piece {
   std::int64_t begin = 0, end = 0;  // and its elements
   bool old = false;                 // from before: the collective will overwrite it
   bool spent = false;  // a contribution that is in a sum by now; a sum that has been sent on
+  replay::EventIndex spent_by = 0;
+};
+
+// A moment of a collective: what has happened by then.
+struct Moment {
+  std::size_t position = 0;
+  std::optional<int> step;  // if given, what was used is what these steps use, not what is before
 };
 
 // A message's or a move's ends.
@@ -33,7 +40,9 @@ struct Travel {
 
 class CollectiveStory {
  public:
-  CollectiveStory(const replay::Run& run, const replay::Collective& collective);
+  // Of all its chunks, or of one alone.
+  CollectiveStory(const replay::Run& run, const replay::Collective& collective,
+                  std::optional<std::int64_t> chunk = std::nullopt);
 
   // Whether it is of this one: requires that the run is still the same.
   bool is_of(const replay::Collective& collective) const {
@@ -69,11 +78,11 @@ class CollectiveStory {
   // What a rank has when the world is at a position; when it has ended its part: what it had then.
   const replay::RankState& state(const replay::World& world, int rank) const;
   std::size_t moment(const replay::World& world, int rank) const;  // the position of that
-  // A row on a rank, from the top. `position`: what has happened by now.
-  void held(const replay::RankState& state, std::size_t position, int rank, int row,
+  // A row on a rank, from the top.
+  void held(const replay::RankState& state, const Moment& moment, int rank, int row,
             std::vector<Piece>& pieces) const;
   // The sums in scratch, each with its row.
-  void sums(const replay::RankState& state, std::size_t position, int rank,
+  void sums(const replay::RankState& state, const Moment& moment, int rank,
             std::vector<std::pair<int, Piece>>& pieces) const;
 
  private:
@@ -99,10 +108,12 @@ class CollectiveStory {
   };
 
   void find_rows();
+  void keep_chunk();
   void find_steps();
   void walk();
   void touch(replay::EventIndex e);
   void find_sources(const replay::World& world, replay::EventIndex e, int rank);
+  bool is_past(replay::EventIndex e, const Moment& moment) const;
   int row_of(Range range) const;  // -1: none
   bool is_flat(int rank, std::int64_t buffer) const;
   void use(replay::EventIndex e, int rank, std::int64_t buffer, Range range, bool reads,
@@ -113,6 +124,7 @@ class CollectiveStory {
   const replay::Run& run_;
   const replay::Collective& collective_;
   std::int64_t number_;
+  std::optional<std::int64_t> chunk_;
   std::vector<Row> rows_;
   bool rows_are_chunks_ = false;
   std::vector<std::vector<Atom>> atoms_;            // by row

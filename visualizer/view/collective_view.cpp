@@ -48,10 +48,8 @@ std::string line_of(const CollectiveStory& story, const Collective& collective, 
   if (collective.opaque) return "the library's own algorithm: messages not seen";
   const auto step = std::find_if(story.steps().begin(), story.steps().end(),
                                  [&](const auto& s) { return s.step == now.step; });
-  if (now.over || step == story.steps().end()) {
-    return fmt::format("{}: {} B sent in all", now.over ? "done" : "begins",
-                       with_commas(story.bytes()));
-  }
+  if (now.over) return fmt::format("done: {} B sent in all", with_commas(story.bytes()));
+  if (step == story.steps().end()) return "begins";
   std::string text = fmt::format("step {} of {}", now.step, collective.steps);
   if (story.chunks() > 1) text += fmt::format(", chunk {} of {}", now.chunk + 1, story.chunks());
   text += step->adds ? ", adds" : ", copies";
@@ -101,8 +99,11 @@ void draw_collective(Context& context, Rect area, int r) {
   if (!layout.readable()) return;
   CollectivePainter painter(context, r, story, layout, *collective);
   painter.names();
+  std::vector<EventIndex> leaving;
+  for (const auto& [transfer, travel] : now.flying) leaving.push_back(transfer->send);
   for (int rank = 0; rank < shape.ranks; ++rank) {
-    painter.rank(story.state(world, rank), story.moment(world, rank), rank);
+    const Moment moment{story.moment(world, rank), std::nullopt};
+    painter.rank(story.state(world, rank), moment, rank, leaving);
   }
   for (const auto& [transfer, travel] : now.flying) {
     painter.message(*transfer, static_cast<float>(session.progress(r, *transfer)));

@@ -5,6 +5,7 @@
 
 #include "common/memory/bytes.h"
 #include "visualizer/view/bytes_facts.h"
+#include "visualizer/view/stage_lanes.h"
 #include "visualizer/view/stage_words.h"
 #include "visualizer/view/views.h"
 
@@ -12,6 +13,7 @@ namespace zero::view {
 namespace {
 
 constexpr float kLine = 17;
+constexpr float kClaim = 112;  // of a number's column
 
 class BytesView {
  public:
@@ -30,12 +32,17 @@ class BytesView {
     Rect sent = area_;
     Rect memory = sent.cut_top(std::max(area_.height() - sent_height, 0.0f));
     memory.cut_bottom(8);
-    canvas_.label(memory.cut_top(kLine + 3), memory_title(), {theme_.text, Font::strong});
+    Rect title = memory.cut_top(kLine + 3);
+    if (runs == 1) {
+      const BytesNow now = bytes_now(session_, facts_, 0, rank_of(0));
+      total(title, now);
+    }
+    canvas_.label(title, memory_title(), {theme_.text, Font::strong});
     memory.cut_top(4);
     if (runs == 1) {
       one_run(memory);
     } else {
-      const float height = std::min(memory.height() / static_cast<float>(runs), 104.0f);
+      const float height = std::min(memory.height() / static_cast<float>(runs), 90.0f);
       for (int r = 0; r < runs; ++r) run_memory(memory.cut_top(height), r);
       // What follows stands close to what is above it.
       const float free = memory.height();
@@ -78,6 +85,14 @@ class BytesView {
     return hovered;
   }
 
+  void total(Rect& head, const BytesNow& now) {
+    const std::string words =
+        fmt::format("{} now, {} peak", short_bytes(now.total), short_bytes(now.peak));
+    const float width = canvas_.width_of(words, Font::small) + 2;
+    if (width > head.width() * 0.75f) return;
+    canvas_.label(head.cut_right(width), words, {theme_.muted, Font::small, Align::right});
+  }
+
   // A check mark, or what is wrong.
   void verdict(Rect box, Verdict verdict) {
     const Point c = box.center();
@@ -99,9 +114,9 @@ class BytesView {
       canvas_.fill(Rect::of_size(line.x0, line.center().y - 5, 10, 10), swatch);
       line.cut_left(15);
     }
-    const Rect claim = line.cut_right(line.width() * 0.33f);
+    const Rect claim = line.cut_right(std::min(line.width() * 0.36f, kClaim));
     const Rect mark = line.cut_right(20);
-    const Rect measure = line.cut_right(line.width() * 0.52f);
+    const Rect measure = line.cut_right(std::min(line.width() * 0.52f, kClaim));
     canvas_.label(line, name, {theme_.muted, Font::small});
     canvas_.label(measure, with_commas(measured) + " B", {colour, Font::small, Align::right});
     verdict(mark, v);
@@ -121,12 +136,8 @@ class BytesView {
     const BytesNow now = bytes_now(session_, facts_, r, rank);
     const Claims& claims = facts_.claims(r);
     Rect head = box.cut_top(kLine + 2);
-    const std::string total =
-        fmt::format("{} now, {} peak", short_bytes(now.total), short_bytes(now.peak));
-    const Rect words =
-        head.cut_right(std::min(canvas_.width_of(total, Font::small) + 2, head.width() * 0.7f));
+    total(head, now);
     canvas_.label(head, session_.name(r), {theme_.text, Font::strong});
-    canvas_.label(words, total, {theme_.muted, Font::small, Align::right});
     box.cut_top(3);
     const std::string hovered = stack(box.cut_top(18), r, rank, now);
     box.cut_top(3);
@@ -134,7 +145,8 @@ class BytesView {
     if (!hovered.empty()) {
       canvas_.label(box.cut_top(kLine), hovered, {theme_.text, Font::small});
     } else {
-      compare(box.cut_top(kLine), "states", now.states, claims.model_states, now.states_verdict);
+      compare(box.cut_top(kLine), "model states", now.states, claims.model_states,
+              now.states_verdict);
     }
     if (box.height() >= kLine) {
       canvas_.label(box.cut_top(kLine), per_parameter(r, now.states), {theme_.muted, Font::small});
@@ -147,11 +159,7 @@ class BytesView {
     const int ranks = session_.run(0).world_size();
     const BytesNow now = bytes_now(session_, facts_, 0, rank);
     const Claims& claims = facts_.claims(0);
-    Rect head = box.cut_top(kLine);
-    canvas_.label(head,
-                  fmt::format("{} now, {} peak", short_bytes(now.total), short_bytes(now.peak)),
-                  {theme_.muted, Font::small});
-    box.cut_top(3);
+    const auto& lanes = session_.derived<Lanes>();
     std::string hovered = stack(box.cut_top(18), 0, rank, now);
     box.cut_top(5);
     if (ranks > 1 && ranks <= 8 && box.height() > 220) {
@@ -169,12 +177,13 @@ class BytesView {
     if (!hovered.empty()) {
       canvas_.label(columns, hovered, {theme_.text, Font::small});
     } else {
-      Rect claim = columns.cut_right(columns.width() * 0.33f);
+      Rect claim = columns.cut_right(std::min(columns.width() * 0.36f, kClaim));
       columns.cut_right(20);
       canvas_.label(columns, "measured", {theme_.muted, Font::small, Align::right});
       canvas_.label(claim, "formula", {theme_.muted, Font::small, Align::right});
     }
     for (std::size_t c = 0; c < now.live.size(); ++c) {
+      if (!lanes.occurs(static_cast<Memory>(c))) continue;
       if (box.height() < 2 * kLine) break;
       const auto claimed = c < 3 ? claims.states[c] : std::nullopt;
       const Verdict v = !claimed || now.states_verdict == Verdict::unknown ? Verdict::unknown
@@ -206,9 +215,8 @@ class BytesView {
     if (session_.size() > 1) {
       const Rect ratio = line.cut_right(38);
       if (claimed && first && *first > 0) {
-        canvas_.label(ratio,
-                      fmt::format("{:.3g} \u00d7",
-                                  static_cast<double>(*claimed) / static_cast<double>(*first)),
+        const double times = static_cast<double>(*claimed) / static_cast<double>(*first);
+        canvas_.label(ratio, fmt::format("{:.{}f} \u00d7", times, times < 9.95 ? 1 : 0),
                       {theme_.text, Font::strong, Align::right});
       }
     }

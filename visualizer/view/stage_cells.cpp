@@ -188,20 +188,22 @@ class Row {
 
   // Along the bottom a stripe for each rank, lit where it contributed. A copy has its one owner's.
   void stripes(Rect box) const {
-    if (box.height() < 6 || box.width() < 3) return;
     const int K = run_.world_size();
+    if (box.height() < 6 || box.width() < 3 || K < 2) return;
     Rect stripe = box.cut_bottom(std::clamp(box.height() * 0.3f, 2.0f, 5.0f));
     const RankSet& who = content_->contributors;
     if (content_->kind == Kind::gathered) {
       canvas_.fill(stripe, theme_.rank(std::max(who.lowest(), 0)));
       return;
     }
+    const bool narrow = stripe.width() < 2.0f * static_cast<float>(K);
+    if (narrow && who.size() == K) return;
     canvas_.fill(stripe, mixed(theme_.panel, theme_.text, 0.12f));
-    if (stripe.width() < 2.0f * static_cast<float>(K)) {
+    if (narrow) {
       // Too narrow to tell them apart: as much of it as there are contributors.
-      stripe.x1 = stripe.x0 + stripe.width() * static_cast<float>(who.size()) /
-                                  static_cast<float>(std::max(K, 1));
-      canvas_.fill(stripe, theme_.text);
+      stripe.x1 =
+          stripe.x0 + stripe.width() * static_cast<float>(who.size()) / static_cast<float>(K);
+      canvas_.fill(stripe, theme_.muted);
       return;
     }
     for (int k = 0; k < K; ++k) {

@@ -138,8 +138,9 @@ Lanes::Lanes(const Session& session) {
       const EventList& events = run.rank(static_cast<int>(k)).events;
       for (std::size_t i = 0; i < events.size(); ++i) {
         const auto busy = [&](std::string_view what, const event::NamedRange* unit, Range range) {
-          of_rank.work.push_back({static_cast<std::uint32_t>(i), range, what,
-                                  unit ? std::string_view(unit->name) : std::string_view()});
+          of_rank.work.push_back({static_cast<std::uint32_t>(i), what, range,
+                                  unit ? std::string_view(unit->name) : std::string_view(),
+                                  unit ? unit->range : Range{}});
         };
         const event::Any& what = events[i].what;
         if (const auto* allocate = std::get_if<event::Allocate>(&what)) {

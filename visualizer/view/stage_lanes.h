@@ -24,9 +24,10 @@ struct Lane {
 // What a rank is busy with, from one of its events on.
 struct Work {
   std::uint32_t from = 0;  // own index
-  Range range;             // of the flat vector; empty: no unit
-  std::string_view what;   // "all_gather", "linear_forward"
-  std::string_view unit;   // "block 2"; empty: none
+  std::string_view what;   // "all_gather", "linear_forward"; empty: nothing yet
+  Range range;             // positions that it is about; empty: none in particular
+  std::string_view unit;   // that it belongs to, "block 2"; empty: none
+  Range unit_range;        // of that unit
 };
 
 // The bars of all runs, made once. A bar is told by its category and by its place in the order of

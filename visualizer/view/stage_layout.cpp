@@ -86,11 +86,12 @@ StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height) {
   const float line_height = Rect{0, 0, 1, height}.row(0, lines, lines > 1 ? 4.0f : 0.0f).height();
   const bool has_heading = lines > 1 && line_height > 70 && width > 30;
   const bool has_words = line_height > 88 && width > 60;
+  const bool has_names = line_height > 220 && width > 250;
   const float inset = width > 60 ? 4.0f : width > 24 ? 2.0f : 1.0f;
   const float rulers = line_height > 50 ? 10.0f : 5.0f;
   const float group_gap = line_height > 50 ? kBetweenGroups : 1.0f;
   const float fixed = 2 * inset + rulers + (has_heading ? kWords : 0) + (has_words ? kWords : 0) +
-                      group_gap * static_cast<float>(groups);
+                      (has_names ? kWords : 0) + group_gap * static_cast<float>(groups);
   const float all_bytes = std::max(bytes + loose_bytes, 1.0f);
   layout.per_byte = std::max((line_height - fixed) / all_bytes, 0.0f);
   layout.per_position = std::max(width - 2 * inset, 0.0f) / static_cast<float>(lanes.positions());
@@ -109,6 +110,7 @@ StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height) {
       Rect rest = panel.box.inset(inset);
       if (has_heading) panel.heading = rest.cut_top(kWords);
       if (has_words) panel.work = rest.cut_top(kWords);
+      if (has_names) panel.names = rest.cut_top(kWords);
       panel.units = rest.cut_top(rulers * 0.5f);
       panel.shards = rest.cut_top(rulers * 0.3f);
       rest.cut_top(rulers * 0.2f);

@@ -16,6 +16,7 @@ struct Panel {
   Rect box;
   Rect heading;             // empty: the heading of the column stands for it
   Rect work;                // words on what it is busy with; empty: no room
+  Rect names;               // of the units; empty: no room
   Rect units;               // a ruler of the units, and of the part that is worked on
   Rect shards;              // a ruler of who owns what
   std::vector<Rect> lanes;  // by Lane: the whole bar, whoever holds what of it

@@ -109,8 +109,9 @@ class StageView {
       Drawn drawn{panel.run, panel.rank, &buffer, {}, 0, layout_.per_position, {}};
       drawn.box = part_of(layout_, bar, *allocate.range, bytes_of(allocate.dtype));
       drawn.x0 = bar.x0 + layout_.per_position * static_cast<float>(allocate.range->begin);
-      if (work) drawn.work = work->range;
+      if (work) drawn.work = work->unit_range;
       draw_buffer(drawn);
+      if (!lanes_.all()[static_cast<std::size_t>(lane)].passing) unit_borders(drawn, bar, run);
       held[static_cast<std::size_t>(lane)].push_back(drawn.box);
     }
     const auto loose = lay_out_loose(layout_, lanes_, panel, state);
@@ -121,11 +122,11 @@ class StageView {
     }
     separate(panel, loose);
     absent(panel, held);
-    if (session_.colouring == Colouring::compute && work && !work->range.empty() &&
+    if (session_.colouring == Colouring::compute && work && !work->unit_range.empty() &&
         !panel.lanes.empty()) {
       const Rect bars{panel.lanes.front().x0, panel.lanes.front().y0, panel.lanes.front().x1,
                       panel.lanes.back().y1};
-      glowing_.push_back({part_of(layout_, bars, work->range), 1.0f});
+      glowing_.push_back({part_of(layout_, bars, work->unit_range), 1.0f});
     }
   }
 
@@ -156,9 +157,23 @@ class StageView {
     }
   }
 
+  // Cuts what is held where one unit ends and the next begins.
+  void unit_borders(const Drawn& drawn, Rect bar, const Run& run) {
+    const Colour colour = with_alpha(theme_.panel, 0.5f);
+    for (const event::NamedRange& unit : run.header().units) {
+      const Rect box = part_of(layout_, bar, unit.range);
+      if (box.width() < 5 || box.x0 < drawn.box.x0 + 2 || box.x0 > drawn.box.x1 - 2) continue;
+      canvas_.fill({box.x0, drawn.box.y0, box.x0 + 1, drawn.box.y1}, colour);
+    }
+  }
+
   // Where the units are, above it the one that is worked on; and who owns what.
   void rulers(const Panel& panel, const Run& run, const Work* work) {
     for (const event::NamedRange& unit : run.header().units) {
+      const Rect name = part_of(layout_, panel.names, unit.range);
+      if (canvas_.width_of(unit.name, Font::small) + 2 < name.width()) {
+        canvas_.label(name, unit.name, {theme_.muted, Font::small, Align::center});
+      }
       Rect box = part_of(layout_, panel.units, unit.range);
       box.y0 = box.center().y;
       if (box.width() >= 2) box.x1 -= 1;

@@ -81,7 +81,7 @@ void CollectiveLayout::place_row(float heading_height, float labels) {
   float height = area_.height() - heading_height;
   const float wrap = shape_.wraps ? std::clamp(height * 0.09f, 8.0f, 32.0f) : 0;
   height -= wrap;
-  row_height_ = std::min(height / R, 150.0f);
+  row_height_ = std::min(height / R, 120.0f);
   const float between_rows = std::clamp(row_height_ * 0.16f, 1.0f, 14.0f);
   const float body = row_height_ - between_rows;
   constexpr float kThinnest = 7;  // of lanes
@@ -109,31 +109,41 @@ void CollectiveLayout::place_row(float heading_height, float labels) {
   below_ = top + R * row_height_ - between_rows / 2 + wrap / 2;
 }
 
+// The centre of a rank's box: rank 0 on top, or, of two, on the left; then clockwise.
+Point CollectiveLayout::on_circle(int rank, float width, float height) const {
+  const float angle = 2 * kPi * static_cast<float>(rank) / static_cast<float>(shape_.ranks) -
+                      (shape_.ranks == 2 ? kPi : kPi / 2);
+  const Point c = area_.center();
+  // Room at the sides for messages between boxes that are above each other.
+  const float side = std::min(40.0f, area_.width() * 0.1f);
+  return {c.x + std::cos(angle) * ((area_.width() - width) / 2 - side),
+          c.y + std::sin(angle) * (area_.height() - height) / 2};
+}
+
 void CollectiveLayout::place_circle(float heading_height) {
-  const auto K = static_cast<float>(shape_.ranks), R = static_cast<float>(shape_.rows);
+  const auto R = static_cast<float>(shape_.rows);
   heading_height_ = heading_height;
-  // Boxes as large as they can be without touching: tried from large to small.
+  // Boxes as large as they can be without touching the next one.
   float height = 0, width = 0;
-  for (float part = 0.46f; part > 0.02f; part -= 0.01f) {
-    height = std::min(part * area_.height(), heading_height + R * 46);
-    width = std::min({part * 0.8f * area_.width(), 150.0f, height * 1.2f});
-    corners_.clear();
-    for (int r = 0; r < shape_.ranks; ++r) {
-      // Rank 0 on top, or, of two, on the left; then clockwise.
-      const float angle = 2 * kPi * static_cast<float>(r) / K - (shape_.ranks == 2 ? kPi : kPi / 2);
-      const Point c = area_.center();
-      corners_.push_back({c.x + std::cos(angle) * (area_.width() - width) / 2,
-                          c.y + std::sin(angle) * (area_.height() - height) / 2});
-    }
-    bool apart = true;
-    for (std::size_t i = 0; i < corners_.size(); ++i) {
-      for (std::size_t j = 0; j < i; ++j) {
-        const Rect a = around(corners_[i], width * 1.2f, height + 8);
-        apart = apart && !a.overlaps(around(corners_[j], width * 1.2f, height + 8));
+  for (int i = 2; i < 24; ++i) {
+    const float w = area_.width() * 0.02f * static_cast<float>(i);
+    for (int j = 2; j < 24; ++j) {
+      const float h = area_.height() * 0.02f * static_cast<float>(j);
+      if (w > 150 || w > 1.3f * h || h > heading_height + R * 46 || w * h <= width * height)
+        continue;
+      bool apart = true;
+      for (int r = 1; r < shape_.ranks && apart; ++r) {
+        const Rect a = around(on_circle(r, w, h), w + 24, h + 6);
+        for (int other = 0; other < r && apart; ++other) {
+          apart = !a.overlaps(around(on_circle(other, w, h), w + 24, h + 6));
+        }
       }
+      if (!apart) continue;
+      width = w;
+      height = h;
     }
-    if (apart) break;
   }
+  for (int r = 0; r < shape_.ranks; ++r) corners_.push_back(on_circle(r, width, height));
   cell_width_ = width;
   row_height_ = (height - heading_height) / R;
   const float between_rows = std::clamp(row_height_ * 0.14f, 1.0f, 6.0f);
@@ -141,7 +151,7 @@ void CollectiveLayout::place_circle(float heading_height) {
   slot_height_ = shape_.sums ? body * 0.4f : 0;
   slot_gap_ = shape_.sums ? std::clamp(body * 0.05f, 1.0f, 3.0f) : 0;
   cell_height_ = body - slot_height_ - slot_gap_;
-  token_width_ = std::min(width * 0.7f, 64.0f);
+  token_width_ = std::min({width * 0.7f, 64.0f, area_.width() * 0.17f});
   token_height_ = std::clamp(shape_.sums ? slot_height_ : cell_height_, 4.0f, 20.0f);
   for (Point& corner : corners_) {
     corner = {corner.x - width / 2, corner.y - height / 2 + heading_height};
@@ -180,10 +190,6 @@ Rect CollectiveLayout::row_label(int row) const {
   return {label_end_ - labels_ + 10, top, label_end_, top + cell_height_};
 }
 
-Rect CollectiveLayout::center() const {
-  return around(area_.center(), area_.width() * 0.3f, area_.height() * 0.2f);
-}
-
 Way CollectiveLayout::way(int source, int destination, int row, Rect from, Rect to) const {
   Way way;
   way.from = from;
@@ -196,13 +202,19 @@ Way CollectiveLayout::way(int source, int destination, int row, Rect from, Rect 
     // Out of the side that faces the other, or, when they are above each other, the outer one.
     const float apart = b.center().x - a.center().x;
     const bool above = std::abs(apart) < cell_width_ * 0.75f;
-    const bool right = above ? a.center().x >= area_.center().x - 1 : apart > 0;
+    const bool right =
+        above ? (a.center().x + b.center().x) / 2 >= area_.center().x - 1 : apart > 0;
     const float gap = std::max(a.x0, b.x0) - std::min(a.x1, b.x1);
     const float out =
         above ? token_width_ / 2 + 3 : std::clamp(gap / 2, 2.0f, token_width_ / 2 + 3);
-    way.add({right ? a.x1 + out : a.x0 - out, from.center().y});
-    const bool enters_right = above ? right : !right;
-    way.add({enters_right ? b.x1 + out : b.x0 - out, to.center().y});
+    if (above) {
+      const float x = right ? std::max(a.x1, b.x1) + out : std::min(a.x0, b.x0) - out;
+      way.add({x, from.center().y});
+      way.add({x, to.center().y});
+    } else {
+      way.add({right ? a.x1 + out : a.x0 - out, from.center().y});
+      way.add({right ? b.x0 - out : b.x1 + out, to.center().y});
+    }
   } else if (shape_.lanes > 0) {
     const int far = (std::abs(destination - source) - 1) * lanes_ / shape_.lanes;
     const float each = slot_height_ / static_cast<float>(lanes_);

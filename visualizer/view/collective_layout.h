@@ -54,6 +54,7 @@ class CollectiveLayout {
  private:
   void place_row(float heading_height, float labels);
   void place_circle(float heading_height);
+  Point on_circle(int rank, float width, float height) const;
   float cell_top(int rank, int row) const;
 
   CollectiveShape shape_;

@@ -132,7 +132,6 @@ void CollectivePainter::point_at(Rect box, const Target& target) {
 
 void CollectivePainter::rank(const RankState& state, const Moment& moment, int rank,
                              const std::vector<EventIndex>& leaving) {
-  const Colour empty = mixed(theme_.panel, theme_.faint, theme_.dark ? 0.5f : 0.35f);
   const auto rows = static_cast<int>(
       std::min<std::size_t>(story_.rows().size(), static_cast<std::size_t>(layout_.shape().rows)));
   for (int row = 0; row < rows; ++row) {
@@ -143,7 +142,7 @@ void CollectivePainter::rank(const RankState& state, const Moment& moment, int r
       canvas_.dashed(cell, theme_.faint);
       continue;
     }
-    canvas_.fill(cell, empty);
+    canvas_.fill(cell, empty());
     for (const Piece& piece : pieces_) {
       const Rect part = part_of(cell, row, piece.range);
       stripes(part, piece.content, piece.old ? kOld : piece.spent ? kSpent : 1.0f);
@@ -166,7 +165,7 @@ void CollectivePainter::rank(const RankState& state, const Moment& moment, int r
       stripes(slot, sum.content, kSpent);
       canvas_.dashed(slot, theme_.faint);
     } else {
-      canvas_.fill(slot, empty);
+      canvas_.fill(slot, empty());
       stripes(slot, sum.content, 1);
       canvas_.outline(slot, theme_.muted, 1);
     }
@@ -183,6 +182,52 @@ Way CollectivePainter::way(const Travel& travel) const {
                      end(travel.source, travel.from_slot), end(travel.destination, travel.to_slot));
 }
 
+void CollectivePainter::legend(Rect area, Font font) {
+  const bool in_a_row = font == Font::small;
+  struct Item {
+    std::string_view text;
+    int lit;  // stripes; all: the average
+    float alpha;
+    bool slot;
+  };
+  const bool adds = story_.adds();
+  std::vector<Item> items;
+  if (adds) {
+    items.push_back({"a rank's own values", 1, 1, false});
+    if (story_.has_sums()) items.push_back({"a sum on its way, in scratch", 2, 1, true});
+    items.push_back({"the average of all", ranks_, 1, false});
+    items.push_back({"added already", 1, kSpent, false});
+  } else {
+    items.push_back({"the values of a rank", 1, 1, false});
+    items.push_back({"of before, to be overwritten", 1, kOld, false});
+  }
+  const float line = canvas_.line_height(font);
+  for (const Item& item : items) {
+    Rect box =
+        in_a_row
+            ? area.cut_left(std::min(area.width(), 46 + canvas_.width_of(item.text, font) + 20))
+            : area.cut_top(line + 14);
+    if (box.height() < line || box.width() < 80) return;
+    Rect sample = Rect::of_size(box.x0, box.center().y - 7, 36, item.slot ? 10 : 14);
+    canvas_.fill(sample, empty());
+    const int lit = std::min(item.lit, ranks_);
+    const float each = sample.width() / static_cast<float>(adds ? ranks_ : 1);
+    for (int r = 0; r < lit; ++r) {
+      const float x = sample.x0 + static_cast<float>(r) * each;
+      canvas_.fill({x, sample.y0, x + each, sample.y1}, with_alpha(theme_.rank(r), item.alpha));
+    }
+    if (item.slot) canvas_.outline(sample, theme_.muted);
+    else if (item.alpha == 1 && (!adds || item.lit == ranks_))
+      canvas_.outline(sample, theme_.text, 2);
+    box.x0 = sample.x1 + 8;
+    canvas_.label(box, item.text, {theme_.muted, font, Align::left});
+  }
+}
+
+Colour CollectivePainter::empty() const {
+  return mixed(theme_.panel, theme_.faint, theme_.dark ? 0.5f : 0.35f);
+}
+
 // As much of a way as is outside of the cells, with an arrow where it ends.
 void CollectivePainter::line(const Way& way, Colour colour, float thickness) {
   const auto on_edge = [](const Rect& box, Point towards) {
@@ -191,7 +236,15 @@ void CollectivePainter::line(const Way& way, Colour colour, float thickness) {
   std::array<Point, 8> points = way.points;
   const auto count = static_cast<std::size_t>(way.count);
   if (way.straight) {
-    return canvas_.arrow(points[1], points[2], colour, thickness);
+    // From edge to edge, with a step within the gap where the heights differ.
+    const bool right = way.to.x0 > way.from.x0;
+    const Point from{right ? way.from.x1 : way.from.x0, way.from.center().y};
+    const Point to{right ? way.to.x0 : way.to.x1, way.to.center().y};
+    if (from.y == to.y) return canvas_.arrow(from, to, colour, thickness);
+    const float x = from.x + (to.x - from.x) * 0.35f;
+    canvas_.line(from, {x, from.y}, colour, thickness);
+    canvas_.line({x, from.y}, {x, to.y}, colour, thickness);
+    return canvas_.arrow({x, to.y}, to, colour, thickness);
   }
   points[0] = on_edge(way.from, points[1]);
   points[count - 1] = on_edge(way.to, points[count - 2]);
@@ -222,7 +275,7 @@ void CollectivePainter::message(const Transfer& transfer, float part) {
   const Way way = this->way(*travel);
   line(way, theme_.muted, 1.5f);
   const Rect box = way.box(part);
-  canvas_.fill(box, mixed(theme_.panel, theme_.faint, 0.35f));
+  canvas_.fill(box, empty());
   const std::vector<Cell>& cells = *transfer.content;
   const auto size =
       static_cast<float>(std::max<std::int64_t>(1, cells.empty() ? 1 : cells.back().end));

@@ -34,8 +34,11 @@ class CollectivePainter {
             const std::vector<replay::EventIndex>& leaving);
   void message(const replay::Transfer& transfer, float part);
   void arrow(replay::EventIndex send, float thickness);  // of a message that has been
+  // What the marks mean, in a row if small, else below each other, as far as there is room.
+  void legend(Rect area, Font font);
 
  private:
+  Colour empty() const;
   void stripes(Rect box, const replay::Content& content, float alpha);
   Rect part_of(Rect box, int row, Range range) const;
   Way way(const Travel& travel) const;

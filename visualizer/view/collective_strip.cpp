@@ -178,6 +178,12 @@ void draw_collective_strip(Context& context, Rect area, int r, const Collective&
       painter.rank(shot.states[at], {shot.positions[at], shot.step}, rank, shot.sent);
     }
     for (const EventIndex send : shot.sent) painter.arrow(send, 2);
+    const int place = columns * rows - 1;  // free, if it is not this one's
+    if (i + 1 == count && place > i) {
+      Rect rest = area.row(rows - 1, rows, 12).column(columns - 1, columns, 12).inset(10, 6);
+      rest.cut_top(22);
+      painter.legend(rest, Font::body);
+    }
   }
 }
 

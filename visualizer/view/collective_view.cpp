@@ -95,10 +95,16 @@ void draw_collective(Context& context, Rect area, int r) {
   const CollectiveShape shape = CollectivePainter::shape_of(story, run.world_size(), session.ring);
   const bool roomy = area.width() > 420 && !shape.ring;
   const float heading = area.height() > 220 ? 26.0f : 20.0f;
+  Rect legend;
+  if (area.height() > 330 && area.width() > 560) {
+    legend = area.cut_bottom(22);
+    area.cut_bottom(4);
+  }
   const CollectiveLayout layout(shape, area, heading, roomy ? 70.0f : 0.0f);
   if (!layout.readable()) return;
   CollectivePainter painter(context, r, story, layout, *collective);
   painter.names();
+  painter.legend(legend, Font::small);
   std::vector<EventIndex> leaving;
   for (const auto& [transfer, travel] : now.flying) leaving.push_back(transfer->send);
   for (int rank = 0; rank < shape.ranks; ++rank) {

@@ -13,7 +13,8 @@ Parts parts_of(const Session& session, Rect area, Content content) {
   if (content == Content::window || content == Content::picture) {
     parts.side = rest.cut_right(std::clamp(rest.width() * 0.3f, 280.0f, 460.0f));
     rest.cut_right(14);
-    const bool both = session.view != View::collective && session.size() == 1;
+    // What is selected needs all of the room.
+    const bool both = session.view != View::collective && session.size() == 1 && !session.selected;
     if (both) {
       parts.side_top = parts.side.cut_top(parts.side.height() * 0.55f);
       parts.side.cut_top(10);

@@ -33,7 +33,7 @@ bool exists(const Session& session, const Target& target) {
     case Target::Kind::chapter:
       return run.chapter_at(target.event).has_value();
     case Target::Kind::moment:
-      return rank && target.event < run.size();
+      return rank && target.event < run.size() && run.rank_of(target.event) == target.rank;
   }
   return false;
 }
@@ -119,10 +119,10 @@ void list_event(Context& context, Panel& panel, const Target& target, std::strin
   const std::string number = !step ? ""
                              : step->iteration < 0
                                  ? std::to_string(step->number)
-                                 : fmt::format("{}:{}", step->iteration, step->number);
+                                 : fmt::format("{}:{}", step->iteration + 1, step->number);
   Target row{Target::Kind::control, target.run, run.rank_of(event), target.buffer};
-  row.begin = static_cast<std::int64_t>(kInspectControl);
-  row.event = event;
+  row.begin = static_cast<std::int64_t>(event);
+  row.event = kInspectEvent;
   const std::size_t position = context.session.world(target.run).position;
   const std::string line = line_text(run, event);
   if (panel.happened(number, text, line, event >= position, event + 1 == position, row)) {

@@ -21,7 +21,7 @@ Panel::Panel(Context& context, Rect area, const Target& of)
   scrolled_ = session.scrolled;
   canvas_.fill(area, canvas_.theme().panel, 6);
   Target nothing{Target::Kind::control};
-  nothing.event = kInspectControl;
+  nothing.event = kInspectNothing;
   canvas_.mark(area, nothing);  // a click beside the lines changes nothing
   body_ = area.inset(kPad, 8);
   if (body_.empty()) body_ = {area.x0, area.y0, area.x0, area.y0};

@@ -7,9 +7,9 @@
 
 namespace zero::view {
 
-// Of Target::control: a place of the inspect view where a click does nothing; with a buffer, a line
-// of its history, of which `event` is the event.
-inline constexpr std::size_t kInspectControl = 2000;
+// Of Target::control: a place of the inspect view where a click does nothing; a line that goes to
+// an event, which is `begin`.
+inline constexpr std::size_t kInspectNothing = 1100, kInspectEvent = 1101;
 
 // Lines are drawn whole or not at all, so that nothing reaches out of the panel. Those that are not
 // in sight cost next to nothing.

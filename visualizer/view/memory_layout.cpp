@@ -52,8 +52,8 @@ std::string tick_text(std::int64_t bytes) {
 namespace {
 
 template <class Same>
-std::vector<Stretch> joined(const replay::Alignment& alignment, Same same) {
-  std::vector<Stretch> result;
+std::vector<AxisPart> joined(const replay::Alignment& alignment, Same same) {
+  std::vector<AxisPart> result;
   for (const replay::Alignment::Phase& phase : alignment.phases()) {
     if (!result.empty() && same(result.back(), phase)) {
       result.back().end = phase.end;
@@ -66,14 +66,14 @@ std::vector<Stretch> joined(const replay::Alignment& alignment, Same same) {
 
 }  // namespace
 
-std::vector<Stretch> steps_of(const replay::Alignment& alignment) {
-  return joined(alignment, [](const Stretch& a, const replay::Alignment::Phase& b) {
+std::vector<AxisPart> steps_of(const replay::Alignment& alignment) {
+  return joined(alignment, [](const AxisPart& a, const replay::Alignment::Phase& b) {
     return a.iteration == b.iteration && a.number == b.number;
   });
 }
 
-std::vector<Stretch> iterations_of(const replay::Alignment& alignment) {
-  return joined(alignment, [](const Stretch& a, const replay::Alignment::Phase& b) {
+std::vector<AxisPart> iterations_of(const replay::Alignment& alignment) {
+  return joined(alignment, [](const AxisPart& a, const replay::Alignment::Phase& b) {
     return a.iteration == b.iteration;
   });
 }

@@ -26,12 +26,12 @@ std::vector<std::int64_t> ticks(std::int64_t most, int count);
 std::string tick_text(std::int64_t bytes);  // "0", "512 KiB", "4 MiB"
 
 // Neighbouring phases of the clock that are of one step (whatever the unit), or of one iteration.
-struct Stretch {
+struct AxisPart {
   std::int64_t iteration = -1;
   int number = 0;
   double begin = 0, end = 0;  // on the clock
 };
-std::vector<Stretch> steps_of(const replay::Alignment& alignment);
-std::vector<Stretch> iterations_of(const replay::Alignment& alignment);
+std::vector<AxisPart> steps_of(const replay::Alignment& alignment);
+std::vector<AxisPart> iterations_of(const replay::Alignment& alignment);
 
 }  // namespace zero::view

@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "common/memory/bytes.h"
+#include "visualizer/view/bytes_facts.h"
 #include "visualizer/view/kept.h"
 #include "visualizer/view/memory_layout.h"
 #include "visualizer/view/views.h"
@@ -144,6 +145,10 @@ class Bands {
  private:
   const MemoryCurve& curve(int r) const { return memory_curve(session_, r, session_.rank); }
 
+  std::optional<std::int64_t> claim_of(int r) const {
+    return session_.derived<BytesFacts>().claims(r).model_states;
+  }
+
   void draw_heading() {
     Rect row = parts_.heading;
     const std::string title = fmt::format("Memory of GPU {} over time", session_.rank);
@@ -191,6 +196,17 @@ class Bands {
       item.cut_left(19);
       canvas_.label(item, style.name, {theme.muted, Font::small});
     }
+    bool claimed = false;
+    for (int r = 0; r < session_.size(); ++r) claimed = claimed || claim_of(r);
+    const std::string_view words = "closed form of the model states";
+    const float width = 24 + canvas_.width_of(words, Font::small) + 1;
+    if (!claimed || row.width() < width) return;
+    const float y = std::round(row.center().y);
+    for (int i = 0; i < 3; ++i) {
+      canvas_.fill(Rect::of_size(row.x0 + static_cast<float>(8 * i), y, 4, 1), theme.text);
+    }
+    row.cut_left(24);
+    canvas_.label(row, words, {theme.muted, Font::small});
   }
 
   void draw_band(int r, const MemoryParts::Band& band) {
@@ -211,9 +227,20 @@ class Bands {
       if (tick > 0)
         canvas_.fill({band.plot.x0, y, band.plot.x1, y + 1}, with_alpha(theme.text, 0.08f));
     }
+    draw_claim(r, band);
     draw_budget(shown, band);
     draw_moment(r, shown, band);
     draw_title(r, shown, band);
+  }
+
+  // Where the model states end, as the formulas say: the top of what is lowest in the stack.
+  void draw_claim(int r, const MemoryParts::Band& band) {
+    const auto claim = claim_of(r);
+    if (!claim || *claim > highest_) return;
+    const float y = scale_.y(band.plot, *claim);
+    for (float x = band.plot.x0; x < band.plot.x1; x += 8) {
+      canvas_.fill({x, y, std::min(x + 4, band.plot.x1), y + 1}, canvas_.theme().text);
+    }
   }
 
   void draw_budget(const MemoryCurve& shown, const MemoryParts::Band& band) {
@@ -292,20 +319,20 @@ class Bands {
   void draw_axis() {
     const Theme& theme = canvas_.theme();
     bool tinted = false;
-    for (const Stretch& stretch : steps_of(session_.alignment())) {
-      const Rect box = between(parts_.steps, stretch);
+    for (const AxisPart& part : steps_of(session_.alignment())) {
+      const Rect box = between(parts_.steps, part);
       tinted = !tinted;
       canvas_.fill(box, tinted ? theme.panel : mixed(theme.panel, theme.faint, 0.5f));
-      const std::string text = std::to_string(stretch.number);
+      const std::string text = std::to_string(part.number);
       if (box.width() >= canvas_.width_of(text, Font::small) + 4) {
         canvas_.label(box, text, {theme.muted, Font::small, Align::center});
       }
     }
     canvas_.label({parts_.steps.x0 - 62, parts_.steps.y0, parts_.steps.x0 - 6, parts_.steps.y1},
                   "step", {theme.muted, Font::small, Align::right});
-    for (const Stretch& stretch : iterations_of(session_.alignment())) {
-      const Rect box = between(parts_.iterations, stretch);
-      if (stretch.begin > 0) {
+    for (const AxisPart& part : iterations_of(session_.alignment())) {
+      const Rect box = between(parts_.iterations, part);
+      if (part.begin > 0) {
         for (const MemoryParts::Band& band : parts_.bands) {
           canvas_.fill({box.x0, band.plot.y0, box.x0 + 1, band.plot.y1},
                        with_alpha(theme.text, 0.3f));
@@ -313,7 +340,7 @@ class Bands {
         canvas_.fill({box.x0, parts_.steps.y0, box.x0 + 1, box.y1}, theme.faint);
       }
       const std::string text =
-          stretch.iteration < 0 ? "start" : fmt::format("iteration {}", stretch.iteration);
+          part.iteration < 0 ? "start" : fmt::format("iteration {}", part.iteration + 1);
       canvas_.label(box.inset(4, 0), text, {theme.muted, Font::small});
     }
   }
@@ -328,9 +355,9 @@ class Bands {
                      {x, parts_.steps.y0 - 6}, accent);
   }
 
-  Rect between(const Rect& row, const Stretch& stretch) const {
-    return {std::round(scale_.x(row, stretch.begin)), row.y0,
-            std::round(scale_.x(row, stretch.end)), row.y1};
+  Rect between(const Rect& row, const AxisPart& part) const {
+    return {std::round(scale_.x(row, part.begin)), row.y0, std::round(scale_.x(row, part.end)),
+            row.y1};
   }
 
   bool pressed(const Rect& box) const {

@@ -133,11 +133,12 @@ Lines lines_of(const Context& context, const Target& target) {
   const Session& session = context.session;
   if (target.kind == Target::Kind::control) {
     // A line of a history.
-    const bool event = target.begin == static_cast<std::int64_t>(kInspectControl);
-    if (!event || target.run < 0 || target.run >= session.size()) return {};
+    const bool there = target.event == kInspectEvent && target.run >= 0 &&
+                       target.run < session.size() && target.begin >= 0;
+    const auto event = static_cast<EventIndex>(target.begin);
+    if (!there || event >= session.run(target.run).size()) return {};
     const Run& run = session.run(target.run);
-    if (target.event >= run.size()) return {};
-    return {line_text(run, target.event), step_text(step_of(run, target.event)), "click: go there"};
+    return {line_text(run, event), step_text(step_of(run, event)), "Click to go there"};
   }
   if (!exists(session, target)) return {};
   switch (target.kind) {

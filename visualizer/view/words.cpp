@@ -52,7 +52,7 @@ const event::Step* step_of(const Run& run, EventIndex event) {
 std::string step_text(const event::Step* step) {
   if (!step) return "before the first step";
   std::string text;
-  if (step->iteration >= 0) text = fmt::format("iteration {}, ", step->iteration);
+  if (step->iteration >= 0) text = fmt::format("iteration {}, ", step->iteration + 1);
   text += fmt::format("step {}", step->number);
   if (step->unit) text += ", " + *step->unit;
   return text;

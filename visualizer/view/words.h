@@ -20,7 +20,7 @@ std::string line_text(const replay::Run& run, replay::EventIndex event);
 
 // The step that an event's rank was in: null before its first.
 const event::Step* step_of(const replay::Run& run, replay::EventIndex event);
-// "iteration 0, step 2, block 3"
+// "iteration 1, step 2, block 3": iterations are counted from 1, as in the caption.
 std::string step_text(const event::Step* step);
 
 // The positions of the flat vector that [begin, end) of a buffer stands for.

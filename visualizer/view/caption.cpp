@@ -25,32 +25,36 @@ void chip(Canvas& canvas, Rect& row, std::string_view text, Colour fill, Colour 
 }
 
 // What the runs other than the focused one do at the moment, where that is something else.
-std::string others_text(Session& session) {
+std::string others_text(const Session& session) {
   const auto& phases = session.alignment().phases();
   if (session.size() < 2 || phases.empty()) return "";
   const Alignment::Phase& phase = phases[session.alignment().phase_at(session.clock())];
-  std::string text, waiting;
-  int waiters = 0;
-  const int chapter = session.chapter();
-  const std::string_view here =
-      chapter < 0
-          ? std::string_view()
-          : session.run(session.focus).chapters()[static_cast<std::size_t>(chapter)].caption;
+  struct Said {
+    std::string names, what;
+  };
+  std::vector<Said> all;
+  const auto say = [&](int r, const std::string& what) {
+    for (Said& said : all) {
+      if (said.what == what) return void(said.names += ", " + session.name(r));
+    }
+    all.push_back({session.name(r), what});
+  };
+  const auto caption_of = [&](int r) -> std::string {
+    const auto chapter = session.run(r).chapter_at(session.world(r).position);
+    return chapter ? session.run(r).chapters()[*chapter].caption : "";
+  };
+  const std::string here = caption_of(session.focus);
   for (int r = 0; r < session.size(); ++r) {
     if (r == session.focus) continue;
-    if (!phase.has[static_cast<std::size_t>(r)]) {
-      waiting += (waiters++ > 0 ? ", " : "") + session.name(r);
-      continue;
-    }
-    const auto other = session.run(r).chapter_at(session.world(r).position);
-    if (!other) continue;
-    const std::string& caption = session.run(r).chapters()[*other].caption;
-    if (caption == here) continue;
-    text += fmt::format("{}{}: {}", text.empty() ? "" : "   ", session.name(r), caption);
+    if (!phase.has[static_cast<std::size_t>(r)]) say(r, "");
+    else if (const std::string caption = caption_of(r); caption != here) say(r, caption);
   }
-  if (waiters > 0) {
-    text += fmt::format("{}{} {} here", text.empty() ? "" : "   ", waiting,
-                        waiters == 1 ? "waits" : "wait");
+  std::string text;
+  for (const Said& said : all) {
+    if (!text.empty()) text += "   ";
+    const bool one = said.names.find(',') == std::string::npos;
+    text += said.what.empty() ? fmt::format("{} {} here", said.names, one ? "waits" : "wait")
+                              : fmt::format("{}: {}", said.names, said.what);
   }
   return text;
 }

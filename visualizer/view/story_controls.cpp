@@ -232,9 +232,9 @@ void draw_controls(Context& context, Rect area) {
   draw_transport(row, session);
   row.words(row.right(30, 12), Control::help, "?");
   const View view = session.view;
-  row.words(row.right(66, 12), Control::memory, "Memory", view == View::memory);
+  row.words(row.right(66, 2), Control::memory, "Memory", view == View::memory);
   row.words(row.right(76, 2), Control::collective, "Collective", view == View::collective);
-  row.words(row.right(60, 2), Control::stages, "Stages", view == View::stages);
+  row.words(row.right(60, 12), Control::stages, "Stages", view == View::stages);
   draw_speed(row, session);
   row.words(row.left(46, 12), Control::loop, "Loop", session.loop);
   const bool logical = session.order() == replay::Order::logical;

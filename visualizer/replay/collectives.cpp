@@ -29,7 +29,7 @@ class Gathering {
     }
     for (Collective& collective : found_) {
       if (collective.end == 0) collective.end = run_.size();
-      collective.opaque = collective.hops.empty() && !collective.results.empty();
+      collective.opaque = !collective.results.empty() && !sends(collective);
     }
     return std::move(found_);
   }
@@ -76,6 +76,12 @@ class Gathering {
     if (!collective) return;
     collective->hops.push_back({event_, run_.partner(event_), hop.step});
     collective->steps = std::max({collective->steps, hop.steps, hop.step});
+  }
+
+  bool sends(const Collective& collective) const {
+    return std::any_of(collective.hops.begin(), collective.hops.end(), [&](const Hop& hop) {
+      return std::holds_alternative<event::Send>(run_.event(hop.send).what);
+    });
   }
 
   // The one that the event's rank is in, if it has this number.

@@ -124,7 +124,7 @@ void CollectiveStory::touch(EventIndex e) {
     adds_ = adds_ || library->average;
     for (const event::Library::Part& part : library->parts) {
       const bool own = std::find(part.from.begin(), part.from.end(), rank) != part.from.end();
-      use(e, rank, library->into.buffer, part.range, false, !own && !library->average);
+      use(e, rank, library->into.buffer, part.range, false, library->average || !own);
     }
     return;
   }

@@ -196,7 +196,7 @@ void CollectivePainter::legend(Rect area, Font font) {
     items.push_back({"a rank's own values", 1, 1, false});
     if (story_.has_sums()) items.push_back({"a sum on its way, in scratch", 2, 1, true});
     items.push_back({"the average of all", ranks_, 1, false});
-    items.push_back({"added already", 1, kSpent, false});
+    if (!collective_.opaque) items.push_back({"added already", 1, kSpent, false});
   } else {
     items.push_back({"the values of a rank", 1, 1, false});
     items.push_back({"of before, to be overwritten", 1, kOld, false});
@@ -289,7 +289,7 @@ void CollectivePainter::message(const Transfer& transfer, float part) {
     // At its head.
     const Point ahead = way.at(std::min(1.0f, part + 0.02f)),
                 behind = way.at(std::max(0.0f, part - 0.02f));
-    const float radius = std::min(8.0f, box.height() * 0.36f);
+    const float radius = std::min({8.0f, box.height() * 0.36f, box.width() * 0.3f});
     sign({ahead.x >= behind.x ? box.x1 : box.x0, box.y0}, radius, travel->adds);
   }
   point_at(box, {Target::Kind::transfer, run_, travel->source, -1, 0, 0, transfer.send});

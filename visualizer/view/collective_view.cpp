@@ -69,10 +69,11 @@ void draw_collective(Context& context, Rect area, int r) {
   canvas.fill(area, theme.panel, 4);
   area = area.inset(12, 8);
   const Collective* collective = session.collective(r);
-  if (!collective) {
-    canvas.label(
-        area, run.world_size() == 1 ? "One rank: nothing to send." : "No collectives in this run.",
-        {theme.muted, Font::body, Align::center});
+  if (!collective || run.world_size() == 1) {
+    canvas.label(area,
+                 run.world_size() == 1 ? "One rank: nothing to send, nothing to receive."
+                                       : "No collectives in this run.",
+                 {theme.muted, Font::body, Align::center});
     return;
   }
   const CollectiveStory& story = session.derived<CollectiveStories>().of(run, *collective);

@@ -16,14 +16,15 @@ using nlohmann::json;
 // Integers up to here are exact in every JSON reader, and sums of a few of them do not overflow.
 constexpr std::int64_t kLargest = std::int64_t{1} << 53;
 constexpr std::int64_t kLargestWorld = 1 << 20;
-constexpr int kDeepest = 64;  // objects and lists inside each other
+constexpr int kDeepest = 64;          // objects and lists inside each other
+constexpr std::size_t kShort = 4096;  // bytes of a line that need no such look
 
 [[noreturn]] void bad(std::string_view key, std::string_view expected) {
   throw BadLine(fmt::format("\"{}\" should be {}", key, expected));
 }
 
-// Depth is checked before parsing: a list takes much more memory than its two brackets, and objects
-// of a header are written out again, recursively.
+// Depth is checked before parsing: objects of a header are written out again, recursively, and in a
+// long line each bracket takes much memory.
 void check_depth(std::string_view line) {
   int depth = 0;
   bool quoted = false;
@@ -155,7 +156,7 @@ Effect to_effect(const std::string& name) {
 }
 
 json parse_line(std::string_view line) {
-  check_depth(line);
+  if (line.size() > kShort) check_depth(line);
   json value = json::parse(line, nullptr, false);
   if (value.is_discarded()) throw BadLine("not JSON");
   if (!value.is_object()) throw BadLine("not a JSON object");
@@ -313,6 +314,7 @@ event::Any end(const Fields& f, const event::Header&) {
 }  // namespace
 
 event::Header parse_header(std::string_view line) {
+  check_depth(line);
   const json object = parse_line(line);
   const auto format = object.find("format");
   if (format == object.end() || *format != "zero-steps-trace") {

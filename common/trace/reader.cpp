@@ -83,7 +83,10 @@ std::optional<std::string_view> TraceReader::next_line() {
     file_.clear();  // a file that has ended may have grown
     file_.read(pending_.data() + seen_, kRead);
     pending_.resize(seen_ + static_cast<std::size_t>(std::max<std::streamsize>(0, file_.gcount())));
-    if (pending_.size() == seen_) return std::nullopt;
+    if (pending_.size() == seen_) {
+      pending_.shrink_to_fit();  // there may be a thousand files
+      return std::nullopt;
+    }
   }
 }
 

@@ -18,12 +18,13 @@ std::vector<std::string> files_of(std::string_view entry);
 // Writes `files` as DIRECTORY/rank0.jsonl, ... and removes those of earlier calls.
 void write_files(const std::string& directory, const std::vector<std::string>& files);
 
-// Reads DIRECTORY's traces in every way, plays them, and asks everything. Returns the messages that
-// a person would see: one when the run cannot be shown, else its notes. Throws Broken when
-// something does not hold; lets everything else through that should not have been thrown.
+// Reads DIRECTORY's traces, plays them, and asks everything; also with the usual parser beside the
+// quick one, as they grow, and as trace_export does, unless that is told not to be. Returns the
+// messages that a person would see: one when the run cannot be shown, else its notes. Throws Broken
+// when something does not hold; lets everything else through that should not have been thrown.
 struct Broken : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
-std::vector<std::string> check_trace(const std::string& directory);
+std::vector<std::string> check_trace(const std::string& directory, bool also_other_readers = true);
 
 }  // namespace zero::replay

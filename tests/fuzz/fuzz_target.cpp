@@ -13,6 +13,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       (std::filesystem::temp_directory_path() / ("fuzz_trace" + std::to_string(getpid()))).string();
   std::filesystem::create_directories(directory);
   write_files(directory, files_of({reinterpret_cast<const char*>(data), size}));
-  check_trace(directory);
+  check_trace(directory, size % 4 == 0);  // the slow half of it for some of the inputs
   return 0;
 }

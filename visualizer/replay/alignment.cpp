@@ -3,12 +3,19 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <string_view>
 #include <tuple>
 
 namespace zero::replay {
 namespace {
 
-using Key = std::tuple<std::int64_t, int, std::string>;  // iteration, step, unit
+// Iteration, step, unit: as the run's events name it, however long that is.
+using Key = std::tuple<std::int64_t, int, std::string_view>;
+
+std::string_view name_of(const std::optional<std::string>& unit) {
+  return unit ? std::string_view(*unit) : std::string_view();
+}
 
 struct Piece {
   Key key;
@@ -28,18 +35,18 @@ std::vector<Piece> pieces_of(const Run& run) {
   for (std::size_t i = 0; i < events.size(); ++i) {
     Key key = pieces.back().key;
     if (const auto* step = std::get_if<event::Step>(&events[i].what)) {
-      key = {step->iteration, step->number, step->unit.value_or("")};
+      key = {step->iteration, step->number, name_of(step->unit)};
       cut = !step->unit;
       depth = 0;
     } else if (const auto* begin = std::get_if<event::OperatorBegin>(&events[i].what)) {
-      if (depth++ == 0 && cut && begin->unit) std::get<2>(key) = *begin->unit;
+      if (depth++ == 0 && cut && begin->unit) std::get<2>(key) = name_of(begin->unit);
     } else if (std::holds_alternative<event::OperatorEnd>(events[i].what)) {
       depth = std::max(0, depth - 1);
     }
     if (key == pieces.back().key) continue;
     const std::size_t position = run.index_of(leader, i);
     pieces.back().end = position;
-    pieces.push_back({std::move(key), position, position});
+    pieces.push_back({key, position, position});
   }
   pieces.back().end = run.size();
   std::erase_if(pieces, [](const Piece& piece) { return piece.begin == piece.end; });
@@ -122,7 +129,7 @@ Alignment::Alignment(const std::vector<std::shared_ptr<const Run>>& runs) : line
   for (const Joined& joined : row) {
     Phase phase{std::get<0>(joined.key),
                 std::get<1>(joined.key),
-                std::get<2>(joined.key),
+                std::string(std::get<2>(joined.key)),
                 clock,
                 clock,
                 std::vector<bool>(runs.size())};

@@ -35,6 +35,10 @@ Run::Run(RunLog log, Order order, Progress* progress, Keyframes keep)
       ordered_(put_in_order(log_, order)),
       buffers_(log_.ranks.size()),
       memory_(log_.ranks.size()) {
+  if (notes_.size() > kMostNotes) {
+    notes_.resize(kMostNotes);
+    notes_.push_back(log_.directory + ": further notes on its files are not listed");
+  }
   notes_.insert(notes_.end(), ordered_.notes.begin(), ordered_.notes.end());
   find_buffers();
   find_chapters();
@@ -111,16 +115,16 @@ void Run::find_chapters() {
   }
   const auto& longest = *std::max_element(
       steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.size() < b.size(); });
-  for (std::size_t n = 0; n < longest.size(); ++n) {
-    const auto& step = std::get<event::Step>(event(longest[n]).what);
-    Chapter chapter{
-        step.iteration, step.number, step.caption, step.unit.value_or(""), size(), 0, 0};
-    for (const auto& of_rank : steps) {
-      if (n >= of_rank.size()) continue;
-      chapter.begin = std::min(chapter.begin, of_rank[n] + 1);
-      chapter.all_in = std::max(chapter.all_in, of_rank[n] + 1);
+  for (const EventIndex e : longest) {
+    const auto& step = std::get<event::Step>(event(e).what);
+    chapters_.push_back(
+        {step.iteration, step.number, step.caption, step.unit.value_or(""), size(), 0, 0});
+  }
+  for (const auto& of_rank : steps) {
+    for (std::size_t n = 0; n < of_rank.size(); ++n) {
+      chapters_[n].begin = std::min(chapters_[n].begin, of_rank[n] + 1);
+      chapters_[n].all_in = std::max(chapters_[n].all_in, of_rank[n] + 1);
     }
-    chapters_.push_back(std::move(chapter));
   }
   for (std::size_t n = 0; n < chapters_.size(); ++n) {
     chapters_[n].end = n + 1 < chapters_.size() ? chapters_[n + 1].begin : size();
@@ -145,8 +149,8 @@ void Run::play_once(Progress* progress, Keyframes keep) {
       }
       memory_[r].push_back(point);
     }
-    if (world.position % keep.between != 0) continue;
     if (progress && progress->cancelled) throw Cancelled();
+    if (world.position % keep.between != 0) continue;
     keyframes_.push_back(world);
     memory += world.weight();
     if (memory < keep.memory) continue;
@@ -157,7 +161,10 @@ void Run::play_once(Progress* progress, Keyframes keep) {
     memory = 0;
     for (const World& keyframe : keyframes_) memory += keyframe.weight();
   }
-  if (mistakes.size() >= kMostNotes) mistakes.push_back("further mistakes are not listed");
+  if (mistakes.size() >= kMostNotes) {
+    mistakes.resize(kMostNotes);  // one event may make many
+    mistakes.push_back(log_.directory + ": further mistakes are not listed");
+  }
   notes_.insert(notes_.end(), mistakes.begin(), mistakes.end());
 }
 

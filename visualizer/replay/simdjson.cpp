@@ -1,6 +1,7 @@
 // A quick way for lines that are as Trace writes them; any other line takes the usual way.
 #include <simdjson.h>
 
+#include <array>
 #include <limits>
 #include <optional>
 
@@ -10,6 +11,12 @@ namespace zero::replay {
 namespace {
 
 using simdjson::dom::element;
+
+constexpr std::array kCategories = {
+    Memory::parameters, Memory::gradients,     Memory::optimizer_states, Memory::activations,
+    Memory::temporary,  Memory::communication, Memory::workspace};
+static_assert(kCategories.size() == kMemoryCategories);
+constexpr std::array kDtypes = {Dtype::fp32, Dtype::fp16, Dtype::bf16, Dtype::int32};
 
 // The keys of a line, asked for in the order in which they are written. At the first that is not
 // the next one, or of another type, the cursor is lost: the line takes the usual way, which knows
@@ -67,6 +74,18 @@ class Cursor {
     if (!is_null(at)) lost_ = true;
     else ++next_;
     return std::nullopt;
+  }
+  // The one of these whose name the text is.
+  template <class Named, std::size_t N>
+  Named one_of(std::string_view key, const std::array<Named, N>& all) {
+    std::string_view text;
+    if (!value(key).get(text)) {
+      for (const Named one : all) {
+        if (text == to_string(one)) return one;
+      }
+    }
+    lost_ = true;
+    return all.front();
   }
   int rank(std::string_view key) { return small(key, 0, header_.world_size - 1); }
   // The last key, which need not be there.
@@ -165,6 +184,19 @@ std::optional<event::Any> event_of(std::string_view kind, Cursor& c, const event
     write.what = c.text("what");
     write.values = c.values();
     return write;
+  }
+  if (kind == "allocate") {
+    event::Allocate allocate;
+    allocate.buffer = c.integer("buffer", 1);
+    allocate.name = c.text("name");
+    allocate.category = c.one_of("category", kCategories);
+    allocate.dtype = c.one_of("dtype", kDtypes);
+    allocate.address = c.text_or_null("address");
+    allocate.bytes = c.integer("bytes");
+    allocate.size = c.integer("size");
+    allocate.range = c.range_or_null("range");
+    if (allocate.range && allocate.range->size() != allocate.size) return std::nullopt;
+    return allocate;
   }
   if (kind == "operator") {
     event::OperatorBegin begin{c.text("name"), std::nullopt};

@@ -14,7 +14,7 @@ constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;  // a sum beyond is a
 
 // Cells that may be copied: far more than honest traces need, and few enough for time and memory.
 constexpr std::size_t kFreeCopies = std::size_t{1} << 20;
-constexpr std::size_t kCopiesPerEvent = 64;
+constexpr std::size_t kCopiesPerEvent = 16;  // honest: less than one
 
 using Pieces = std::vector<Cell>;
 
@@ -200,6 +200,7 @@ class Applied {
         world_.copied += pieces->size();
         return *std::move(pieces);
       }
+      world_.copied += copies_left();  // the attempt has its price, too
       notes_.add(fmt::format("buffer {} is in too many pieces to be followed", place.buffer));
     }
     return one_piece(size, {Kind::unknown, false, false, {}});

@@ -29,10 +29,10 @@ A RUN is the directory that a stage program wrote. Several are shown side by sid
 Pictures need no display; what is not named is chosen to show most:
 
   visualizer out/zero2 --export zero2.png
-  visualizer out/zero2 --export step3.png --at 1:3 --size 1920x1080 --theme dark
-  visualizer out/zero2 --export ring.png --at "1:3:block 1@50%" --view collective --ring
-  visualizer out/zero2 --export step3.gif --at "1:3:block 1" --view collective
-  visualizer out/zero2 --export iteration.mp4 --from 1:1 --to 1:6 --speed 4
+  visualizer out/zero2 --export step3.png --at 2:3 --size 1920x1080 --theme dark
+  visualizer out/zero2 --export ring.png --at "2:3:block 1@50%" --view collective --ring
+  visualizer out/zero2 --export step3.gif --at "2:3:block 1" --view collective
+  visualizer out/zero2 --export iteration.mp4 --from 2:1 --to 2:6 --speed 4
 )";
 
 template <class T>
@@ -137,56 +137,56 @@ int run_program(int argc, char** argv) {
   app.add_option("RUN", window.directories, "directories with traces")->required();
   app.add_option("--view", arguments.view, "what has the main area: stages, collective or memory")
       ->check(CLI::IsMember(kViews))
-      ->type_name("VIEW");
+      ->option_text("VIEW");
   app.add_option("--rank", window.rank, "the rank whose memory is shown")
       ->check(CLI::NonNegativeNumber)
-      ->type_name("R");
+      ->option_text("R");
   app.add_option("--theme", arguments.theme, "light (for slides and paper) or dark")
       ->check(CLI::IsMember({"light", "dark"}))
-      ->type_name("THEME");
+      ->option_text("THEME");
   app.add_option("--order", arguments.order,
                  "logical (each event gets its due) or measured (as it took place)")
       ->check(CLI::IsMember({"logical", "measured"}))
-      ->type_name("ORDER");
+      ->option_text("ORDER");
   app.add_option("--size", arguments.size, "of the window or the picture; 1280x720 if not given")
-      ->type_name("WxH");
+      ->option_text("WxH");
   app.add_flag("--follow", window.follow, "show a run while it is running");
 
   const char* pictures = "Pictures";
   app.add_option("--export", exported.path, "write this picture or film: .png, .gif or .mp4")
-      ->type_name("FILE")
+      ->option_text("FILE")
       ->group(pictures);
   app.add_option("--at", exported.at, "the moment; for a film, the step")
-      ->type_name("MOMENT")
+      ->option_text("MOMENT")
       ->group(pictures);
   app.add_option("--from", exported.from, "where a film begins")
-      ->type_name("MOMENT")
+      ->option_text("MOMENT")
       ->group(pictures);
-  app.add_option("--to", exported.to, "where it ends")->type_name("MOMENT")->group(pictures);
+  app.add_option("--to", exported.to, "where it ends")->option_text("MOMENT")->group(pictures);
   app.add_option("--content", arguments.content,
-                 "picture (view, caption, bytes), plain (view, caption), strip (the steps of a "
-                 "collective below each other), window (with its controls)")
+                 "picture (view, caption, bytes), plain (without the bytes), strip\n"
+                 "(a collective, step by step), or window (with its controls)")
       ->check(CLI::IsMember(kContents))
-      ->type_name("CONTENT")
+      ->option_text("CONTENT")
       ->group(pictures);
   app.add_option("--colours", arguments.colours,
-                 "by category, storage (who keeps it), compute (who runs it) or values")
+                 "category, storage (who keeps it), compute (who runs it) or values")
       ->check(CLI::IsMember(kColours))
-      ->type_name("BY")
+      ->option_text("BY")
       ->group(pictures);
   app.add_flag("--ring", arguments.ring, "a collective's ranks on a ring, not in a row")
       ->group(pictures);
   app.add_option("--scale", exported.scale, "how large everything is drawn: 2 for a fine screen")
       ->check(CLI::Range(0.5, 8.0))
-      ->type_name("X")
+      ->option_text("X")
       ->group(pictures);
   app.add_option("--fps", exported.frames_per_second, "frames a second: 20 for .gif, 30 for .mp4")
       ->check(CLI::Range(1, 120))
-      ->type_name("N")
+      ->option_text("N")
       ->group(pictures);
   app.add_option("--speed", exported.speed, "of a film: 2 is twice as fast")
       ->check(CLI::Range(0.05, 100.0))
-      ->type_name("X")
+      ->option_text("X")
       ->group(pictures);
   try {
     app.parse(argc, argv);

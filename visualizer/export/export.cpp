@@ -22,7 +22,8 @@ constexpr double kRest = 1.5;  // seconds that a film's last frame stays
 
 // What a film shows.
 Stretch film_of(const view::Session& session, const ExportOptions& options) {
-  Stretch film = options.at.empty() ? telling_stretch(session) : stretch_of(session, options.at);
+  Stretch film =
+      options.at.empty() ? telling_of(session).collective : stretch_of(session, options.at);
   if (!options.from.empty()) film = {stretch_of(session, options.from).begin, session.length()};
   if (!options.to.empty()) {
     if (options.from.empty()) film.begin = 0;
@@ -36,9 +37,11 @@ Stretch film_of(const view::Session& session, const ExportOptions& options) {
 
 double moment_of(const view::Session& session, const ExportOptions& options) {
   if (!options.at.empty()) return stretch_of(session, options.at).end;
-  const Stretch telling = telling_stretch(session);
   if (session.view == view::View::memory) return session.length();
-  return session.view == view::View::collective ? (telling.begin + telling.end) / 2 : telling.end;
+  const Telling telling = telling_of(session);
+  const bool one_collective =
+      session.view == view::View::collective && options.content != view::Content::strip;
+  return one_collective ? (telling.collective.begin + telling.collective.end) / 2 : telling.after;
 }
 
 // One line on a terminal, rewritten; nothing elsewhere.

@@ -4,8 +4,11 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "common/memory/bytes.h"
 
@@ -16,7 +19,7 @@ using namespace replay;
 const char* const kMomentsHelp = R"(Moments, for --at, --from and --to:
   start, end       of the runs
   12               the end of a step, by its number in the list that `replay RUN --steps` prints
-  2:3              the end of iteration 2's step 3 (iterations from 0, start-up is -1)
+  2:3              the end of iteration 2's step 3 (counted from 1; 0 is the start-up)
   "2:3:block 1"    the same, where the step is repeated for every unit
   2:3@40%          40% of the way through a step
   e1000            after 1,000 of the first run's events)";
@@ -30,24 +33,21 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return number;
 }
 
-// No rank of any run that goes through the phase has begun the next step.
+// A little before the next step, so that no rank of any run has begun it, or not all have.
 double end_of(const view::Session& session, const Alignment::Phase& phase) {
   double end = phase.end;
   for (int r = 0; r < session.size(); ++r) {
-    if (!phase.has[static_cast<std::size_t>(r)]) continue;
     const auto index = static_cast<std::size_t>(r);
-    const Run& run = session.run(r);
+    if (!phase.has[index]) continue;
     const std::size_t position = session.alignment().position(index, phase.end);
-    const auto chapter = run.chapter_at(position);
-    if (!chapter) continue;
-    const Chapter& last = run.chapters()[*chapter];
-    const double begin = session.alignment().clock(index, last.begin);
-    if (last.begin > 0 && begin > phase.begin &&
-        (last.iteration != phase.iteration || last.number != phase.number)) {
-      end = std::min(end, session.alignment().clock(index, last.begin - 1));
-    }
+    const auto next = session.run(r).chapter_at(position);
+    if (!next) continue;
+    const Chapter& chapter = session.run(r).chapters()[*next];
+    const double begins = session.alignment().clock(index, chapter.all_in);
+    const bool other = chapter.iteration != phase.iteration || chapter.number != phase.number;
+    if (other && begins > phase.begin && begins <= end) end = begins - 0.001;
   }
-  return std::max(end, phase.begin);
+  return end;
 }
 
 std::string listed(const std::set<std::int64_t>& numbers) {
@@ -67,15 +67,14 @@ Stretch step_of(const view::Session& session, const std::string& name) {
       colon + 1, second == std::string::npos ? second : second - colon - 1));
   const std::string unit = second == std::string::npos ? "" : name.substr(second + 1);
   if (!iteration || !step) {
-    throw NoSuchMoment(fmt::format("{}: expected ITERATION:STEP, like 1:3", name));
+    throw NoSuchMoment(fmt::format("{}: expected ITERATION:STEP, like 2:3", name));
   }
   std::set<std::int64_t> iterations, steps;
   std::string units;
   std::optional<Stretch> found;
   for (const Alignment::Phase& phase : session.alignment().phases()) {
-    if (phase.iteration < 0 && phase.number == 0 && phase.begin == phase.end) continue;
-    iterations.insert(phase.iteration);
-    if (phase.iteration != *iteration) continue;
+    iterations.insert(phase.iteration + 1);
+    if (phase.iteration + 1 != *iteration) continue;
     steps.insert(phase.number);
     if (phase.number != *step) continue;
     if (!phase.unit.empty() && units.find("'" + phase.unit + "'") == std::string::npos) {
@@ -134,17 +133,19 @@ Stretch whole(const view::Session& session, const std::string& name) {
                   name));
 }
 
-// Whether a message, or a library's collective, adds up what several ranks hold.
-bool adds(const Run& run, const Collective& collective) {
-  const auto adds_up = [](const event::Library::Part& part) { return part.from.size() > 1; };
-  for (const EventIndex e : collective.results) {
-    const auto& parts = std::get<event::Library>(run.event(e).what).parts;
-    if (std::any_of(parts.begin(), parts.end(), adds_up)) return true;
-  }
-  return std::any_of(collective.hops.begin(), collective.hops.end(), [&](const replay::Hop& hop) {
+// Elements that a collective adds to others, on their way from rank to rank.
+std::int64_t added_in(const Run& run, const Collective& collective) {
+  std::int64_t added = 0;
+  for (const replay::Hop& hop : collective.hops) {
     const event::Hop* said = run.hop(hop.send);
-    return said != nullptr && said->effect == Effect::add;
-  });
+    if (said != nullptr && said->effect == Effect::add) added += said->range.size();
+  }
+  for (const EventIndex e : collective.results) {  // a library's: as if sent once by each
+    for (const auto& part : std::get<event::Library>(run.event(e).what).parts) {
+      if (part.from.size() > 1) added += part.range.size();
+    }
+  }
+  return added;
 }
 
 }  // namespace
@@ -164,21 +165,34 @@ Stretch stretch_of(const view::Session& session, const std::string& name) {
   return {clock, clock};
 }
 
-Stretch telling_stretch(const view::Session& session) {
-  const auto clock = [&](int r, std::size_t position) {
-    return session.alignment().clock(static_cast<std::size_t>(r), position);
-  };
-  std::optional<Stretch> last;
+Telling telling_of(const view::Session& session) {
+  // By iteration and step, of all runs.
+  std::map<std::pair<std::int64_t, int>, std::int64_t> added;
+  std::map<std::pair<std::int64_t, int>, Stretch> last;
   for (int r = 0; r < session.size(); ++r) {
-    const auto& collectives = session.collectives(r);
-    const auto found = std::find_if(
-        collectives.rbegin(), collectives.rend(),
-        [&](const Collective& collective) { return adds(session.run(r), collective); });
-    if (found == collectives.rend()) continue;
-    const Stretch here{clock(r, found->begin), clock(r, found->end)};
-    if (!last || here.end > last->end) last = here;
+    const auto index = static_cast<std::size_t>(r);
+    for (const Collective& collective : session.collectives(r)) {
+      const std::int64_t here = added_in(session.run(r), collective);
+      if (here == 0) continue;
+      const auto key = std::pair(collective.iteration, collective.step_number);
+      added[key] += here;
+      const Stretch stretch{session.alignment().clock(index, collective.begin),
+                            session.alignment().clock(index, collective.end)};
+      if (last.count(key) == 0 || stretch.end > last[key].end) last[key] = stretch;
+    }
   }
-  return last ? *last : Stretch{0, session.length()};
+  if (added.empty()) return {{0, session.length()}, session.length()};
+  const std::int64_t iteration = added.rbegin()->first.first;
+  auto most = added.lower_bound({iteration, std::numeric_limits<int>::min()});
+  for (auto step = most; step != added.end(); ++step) {
+    if (step->second > most->second) most = step;
+  }
+  Telling telling{last[most->first], 0};
+  for (const Alignment::Phase& phase : session.alignment().phases()) {
+    if (std::pair(phase.iteration, phase.number) == most->first)
+      telling.after = end_of(session, phase);
+  }
+  return telling;
 }
 
 }  // namespace zero

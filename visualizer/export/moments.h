@@ -25,14 +25,19 @@ extern const char* const kMomentsHelp;
 //   start, end        the clock's
 //   12                a step, as `replay RUN --steps` counts those of the session's first run
 //   e1000             the moment after 1,000 events of the first run
-//   2:3               all of step 3 of iteration 2, in whichever runs it is
+//   2:3               all of step 3 of iteration 2, counted from 1, in whichever runs it is; 0 is
+//                     what comes before the first
 //   2:3:block 1       the same for one unit
 //   ...@40%           only that part of the way through it
 // A moment is a stretch whose end is its begin. Throws NoSuchMoment.
 Stretch stretch_of(const view::Session& session, const std::string& name);
 
-// What teaches most when none is named: the last time that gradients are added up. A view that
-// shows one collective is shown in the middle of it, the others after it.
-Stretch telling_stretch(const view::Session& session);
+// What teaches most when no moment is named: the last iteration's step that adds up the gradients,
+// which is the step in which most is added up. In a run that adds up nothing: all of it.
+struct Telling {
+  Stretch collective;  // the step's last one that adds up
+  double after = 0;    // the end of the step: each rank holds what it keeps
+};
+Telling telling_of(const view::Session& session);
 
 }  // namespace zero

@@ -40,8 +40,8 @@ std::string others_text(const Session& session) {
     all.push_back({session.name(r), what});
   };
   const auto caption_of = [&](int r) -> std::string {
-    const auto chapter = session.run(r).chapter_at(session.world(r).position);
-    return chapter ? session.run(r).chapters()[*chapter].caption : "";
+    const int chapter = session.chapter(r);
+    return chapter < 0 ? "" : session.run(r).chapters()[static_cast<std::size_t>(chapter)].caption;
   };
   const std::string here = caption_of(session.focus);
   for (int r = 0; r < session.size(); ++r) {

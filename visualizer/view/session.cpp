@@ -121,9 +121,13 @@ const Collective* Session::collective(int r) const {
   return &*std::prev(next);
 }
 
-int Session::chapter() const {
-  const auto found = run(focus).chapter_at(world(focus).position);
-  return found ? static_cast<int>(*found) : -1;
+int Session::chapter(int r) const {
+  const std::size_t position = world(r).position;
+  const auto begun = run(r).chapter_at(position);
+  if (!begun) return -1;
+  std::size_t found = *begun;
+  while (found > 0 && position < run(r).chapters()[found].all_in) --found;
+  return static_cast<int>(found);
 }
 
 }  // namespace zero::view

@@ -56,7 +56,9 @@ class Session {
   // The collective to show: under way, else the last one that ended, else the next; null: none.
   const replay::Collective* collective(int r) const;
   // The chapter that the focused run is in; -1 before the first.
-  int chapter() const;
+  int chapter() const { return chapter(focus); }
+  // A run's: the last one that all ranks have begun, or the first.
+  int chapter(int r) const;
   // What happens in a chapter of a run, and why: one sentence.
   const std::string& sentence(int r, std::size_t chapter);
 

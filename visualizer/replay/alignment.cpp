@@ -39,9 +39,12 @@ std::vector<Piece> pieces_of(const Run& run) {
       cut = !step->unit;
       depth = 0;
     } else if (const auto* begin = std::get_if<event::OperatorBegin>(&events[i].what)) {
-      if (depth++ == 0 && cut && begin->unit) std::get<2>(key) = name_of(begin->unit);
-    } else if (std::holds_alternative<event::OperatorEnd>(events[i].what)) {
-      depth = std::max(0, depth - 1);
+      if (depth++ > 0 || !cut || !begin->unit) continue;
+      std::get<2>(key) = name_of(begin->unit);
+    } else {
+      if (std::holds_alternative<event::OperatorEnd>(events[i].what))
+        depth = std::max(0, depth - 1);
+      continue;
     }
     if (key == pieces.back().key) continue;
     const std::size_t position = run.index_of(leader, i);

@@ -44,11 +44,11 @@ class BytesView {
     } else {
       const float height = std::min(memory.height() / static_cast<float>(runs), 90.0f);
       for (int r = 0; r < runs; ++r) run_memory(memory.cut_top(height), r);
-      // What follows stands close to what is above it.
-      const float free = memory.height();
-      sent.y0 -= free;
-      sent.y1 -= free;
     }
+    // What follows stands close to what is above it.
+    const float free = memory.height();
+    sent.y0 -= free;
+    sent.y1 -= free;
     canvas_.label(sent.cut_top(kLine + 3), "Sent by it in this iteration",
                   {theme_.text, Font::strong});
     sent.cut_top(4);
@@ -154,7 +154,7 @@ class BytesView {
   }
 
   // Of a single run: each GPU's bar, and this GPU's categories.
-  void one_run(Rect box) {
+  void one_run(Rect& box) {
     const int rank = rank_of(0);
     const int ranks = session_.run(0).world_size();
     const BytesNow now = bytes_now(session_, facts_, 0, rank);
@@ -221,9 +221,14 @@ class BytesView {
       }
     }
     verdict(line.cut_right(20), now.sent_verdict);
-    const Rect number = line.cut_right(std::min(96.0f, line.width() * 0.5f));
-    const std::string words =
+    std::string words =
         facts_.sends_known(r) ? with_commas(now.sent) + " B" : std::string("not traced");
+    float needed = 96;
+    if (session_.size() == 1 && facts_.sends_known(r) && claimed) {
+      words = fmt::format("{} of {} B", with_commas(now.sent), with_commas(*claimed));
+      needed = 176;
+    }
+    const Rect number = line.cut_right(std::min(needed, line.width() * 0.55f));
     canvas_.label(number, words,
                   {now.sent_verdict == Verdict::different ? theme_.warning : theme_.text,
                    Font::small, Align::right});

@@ -199,10 +199,10 @@ int Lanes::of(int run, int rank, std::int64_t buffer) const {
   return found == lane.end() ? -1 : found->second;
 }
 
-const Work* Lanes::work(int run, int rank, std::size_t done) const {
+const Busy* Lanes::work(int run, int rank, std::size_t done) const {
   const auto& all = ranks_[static_cast<std::size_t>(run)][static_cast<std::size_t>(rank)].work;
   const auto next = std::upper_bound(all.begin(), all.end(), done,
-                                     [](std::size_t d, const Work& w) { return d <= w.from; });
+                                     [](std::size_t d, const Busy& w) { return d <= w.from; });
   return next == all.begin() ? nullptr : &*std::prev(next);
 }
 

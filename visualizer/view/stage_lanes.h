@@ -22,7 +22,7 @@ struct Lane {
 };
 
 // What a rank is busy with, from one of its events on.
-struct Work {
+struct Busy {
   std::uint32_t from = 0;  // own index
   std::string_view what;   // "all_gather", "linear_forward"; empty: nothing yet
   Range range;             // positions that it is about; empty: none in particular
@@ -49,13 +49,13 @@ class Lanes {
   std::int64_t positions() const { return positions_; }  // of the largest run; at least 1
   // The most bytes that buffers without a bar take on any rank of any run, at once.
   std::int64_t most_loose() const { return most_loose_; }
-  const Work* work(int run, int rank, std::size_t done) const;  // null: none yet
+  const Busy* work(int run, int rank, std::size_t done) const;  // null: none yet
   bool occurs(Memory category) const { return occurs_[static_cast<std::size_t>(category)]; }
 
  private:
   struct OfRank {
     std::unordered_map<std::int64_t, int> lane;  // by number of the buffer
-    std::vector<Work> work;
+    std::vector<Busy> work;
   };
   class Sorter;
 

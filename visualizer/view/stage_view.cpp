@@ -69,7 +69,7 @@ class StageView {
       for (std::size_t i = 0; i < first.lanes.size(); ++i) {
         const Rect lane = first.lanes[i];
         const std::string& name = lanes_.all()[i].names[static_cast<std::size_t>(r)];
-        canvas_.label({box.x0, lane.y0, box.x1, lane.y1}, name,
+        canvas_.label({box.x0, std::max(lane.y0, box.y0), box.x1, lane.y1}, name,
                       {theme_.muted, Font::small, Align::right});
       }
       box.y0 = first.lanes.back().y1 + 2;
@@ -92,7 +92,7 @@ class StageView {
     canvas_.fill(panel.box, theme_.panel, panel.box.width() > 60 ? 4.0f : 0.0f);
     canvas_.mark(panel.box, {Target::Kind::rank, panel.run, panel.rank, -1, 0, 0, 0});
     if (!panel.heading.empty()) heading(panel.heading, panel.rank, Align::left);
-    const Work* work = lanes_.work(panel.run, panel.rank, state.done);
+    const Busy* work = lanes_.work(panel.run, panel.rank, state.done);
     if (state.over && state.done > 0 && !state.waiting()) work = nullptr;
     rulers(panel, run, work);
     if (work) words(panel, *work);
@@ -168,7 +168,7 @@ class StageView {
   }
 
   // Where the units are, above it the one that is worked on; and who owns what.
-  void rulers(const Panel& panel, const Run& run, const Work* work) {
+  void rulers(const Panel& panel, const Run& run, const Busy* work) {
     for (const event::NamedRange& unit : run.header().units) {
       const Rect name = part_of(layout_, panel.names, unit.range);
       if (canvas_.width_of(unit.name, Font::small) + 2 < name.width()) {
@@ -190,7 +190,7 @@ class StageView {
   }
 
   // "block 2: attention_forward", as much of it as there is room for.
-  void words(const Panel& panel, const Work& work) {
+  void words(const Panel& panel, const Busy& work) {
     if (panel.work.empty()) return;
     std::string text(work.unit);
     if (!text.empty() && !work.what.empty()) text += ": ";

@@ -1,0 +1,469 @@
+// The stage view and the bytes view: their geometry against the traces, their pixels against the
+// colours, their numbers against the formulas.
+#include <cmath>
+#include <cstdlib>
+#include <map>
+#include <memory>
+#include <random>
+#include <set>
+#include <tuple>
+
+#include "catch.h"
+#include "tests/replay_runs.h"
+#include "tests/support/stage.h"
+#include "visualizer/export/headless.h"
+#include "visualizer/view/bytes_facts.h"
+#include "visualizer/view/stage_layout.h"
+#include "visualizer/view/stage_words.h"
+
+namespace zero::view {
+namespace {
+
+using replay::Run;
+
+struct Size {
+  int width, height;
+};
+constexpr Size kSizes[] = {{1280, 720}, {1920, 1080}, {800, 600}, {640, 480}};
+
+// The runs of some stages, each traced with K ranks.
+class Runs {
+ public:
+  Runs(const std::vector<std::string>& stages, int K, std::vector<std::string> more = {}) {
+    for (const std::string& stage : stages) {
+      folders_.push_back(std::make_unique<TemporaryFolder>());
+      Work work;
+      work.ranks = K;
+      work.iterations = 2;
+      work.more = more;
+      work.more.insert(work.more.end(), {"--trace", folders_.back()->path()});
+      run_stage(stage, work);
+    }
+  }
+  std::string folder(std::size_t i) const { return folders_[i]->path(); }
+  Session session() const {
+    std::vector<std::shared_ptr<const Run>> runs;
+    for (const auto& folder : folders_) runs.push_back(Run::open(folder->path()));
+    return Session(std::move(runs));
+  }
+
+ private:
+  std::vector<std::unique_ptr<TemporaryFolder>> folders_;
+};
+
+const replay::RankState& state_of(const Session& session, const Target& target) {
+  return session.world(target.run).ranks[static_cast<std::size_t>(target.rank)];
+}
+
+// A part of a colour's way from one to another that explains `pixel` in all channels; nothing when
+// there is none.
+std::optional<double> part_between(Colour from, Colour to, Colour pixel, int slack = 3) {
+  double best = 0, most = 0;
+  for (int shift = 0; shift < 24; shift += 8) {
+    const double a = from >> shift & 255u, b = to >> shift & 255u, p = pixel >> shift & 255u;
+    if (std::abs(b - a) <= std::abs(most)) continue;
+    most = b - a;
+    best = (p - a) / (b - a);
+  }
+  for (int shift = 0; shift < 24; shift += 8) {
+    const double a = from >> shift & 255u, b = to >> shift & 255u, p = pixel >> shift & 255u;
+    if (std::abs(a + best * (b - a) - p) > slack) return {};
+  }
+  return best;
+}
+
+Colour pixel_of(const Image& image, Point p) {
+  const std::uint8_t* rgba = image.at(static_cast<int>(p.x), static_cast<int>(p.y));
+  return rgba[0] | static_cast<Colour>(rgba[1]) << 8 | static_cast<Colour>(rgba[2]) << 16 |
+         0xff000000u;
+}
+
+// Of all moments some, the ends included.
+std::vector<double> moments(const Session& session, int n) {
+  std::vector<double> all;
+  for (int i = 0; i <= n; ++i) all.push_back(session.length() * i / n);
+  return all;
+}
+
+// ---- geometry ----
+
+void check_layout(const Lanes& lanes, Rect area) {
+  const StageLayout layout = lay_out_stages(lanes, area, 20);
+  std::vector<Rect> boxes = layout.columns;
+  boxes.insert(boxes.end(), layout.rows.begin(), layout.rows.end());
+  boxes.push_back(layout.legend);
+  for (const Panel& panel : layout.panels) boxes.push_back(panel.box);
+  for (std::size_t i = 0; i < boxes.size(); ++i) {
+    INFO("box " << i << " of " << boxes.size());
+    REQUIRE_FALSE(boxes[i].empty());
+    REQUIRE(area.contains(boxes[i], 0.01f));
+    for (std::size_t j = 0; j < i; ++j) REQUIRE_FALSE(boxes[i].overlaps(boxes[j], 0.01f));
+  }
+  for (const Panel& panel : layout.panels) {
+    std::vector<Rect> parts = panel.lanes;
+    for (const Rect& part :
+         {panel.heading, panel.work, panel.names, panel.units, panel.shards, panel.loose}) {
+      if (!part.empty()) parts.push_back(part);
+    }
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      REQUIRE(panel.box.contains(parts[i], 0.01f));
+      for (std::size_t j = 0; j < i; ++j) REQUIRE_FALSE(parts[i].overlaps(parts[j], 0.01f));
+    }
+    for (std::size_t i = 0; i < panel.lanes.size(); ++i) {
+      const auto bytes = static_cast<float>(lanes.all()[i].bytes);
+      REQUIRE(panel.lanes[i].height() == Approx(bytes * layout.per_byte).margin(0.01));
+    }
+  }
+}
+
+void check_labels(const Headless& headless, Rect within) {
+  const auto& labels = headless.labels();
+  for (std::size_t i = 0; i < labels.size(); ++i) {
+    if (!within.contains(labels[i].ink.center())) continue;
+    INFO(labels[i].text);
+    CHECK(labels[i].box.contains(labels[i].ink, 2));
+    CHECK(within.contains(labels[i].ink, 1));
+    for (std::size_t j = 0; j < i; ++j) {
+      INFO(labels[j].text);
+      CHECK_FALSE(labels[i].ink.overlaps(labels[j].ink, 1));
+    }
+  }
+}
+
+// Every cell of every buffer that is alive, by its mark, where it should be.
+void check_cells(Headless& headless, Session& session, Content content) {
+  headless.layout(session, content);
+  const Rect main = parts_of(session, headless.area(), content).main;
+  const Lanes lanes(session);
+  std::map<std::tuple<int, int, std::int64_t>, replay::SharedList<replay::Cell>::Iterator> next;
+  double per_byte = 0;
+  for (const Mark& mark : headless.marks()) {
+    const Target& target = mark.target;
+    if (target.kind != Target::Kind::cell || !main.contains(mark.box.center())) continue;
+    const replay::Buffer* buffer = state_of(session, target).buffer(target.buffer);
+    REQUIRE(buffer != nullptr);
+    const event::Allocate& allocate = *buffer->info->allocate;
+    const auto& cells = buffer->cells().all();
+    auto& cell =
+        next.try_emplace({target.run, target.rank, target.buffer}, cells.begin()).first->second;
+    REQUIRE(cell != cells.end());
+    REQUIRE(target.begin == cell->begin);
+    REQUIRE(target.end == cell->end);
+    ++cell;
+    if (!allocate.range) continue;
+
+    // The panel's own width stands for all positions: its bars begin and end where the mark of a
+    // whole panel does, but for the inset, which is the same on both sides.
+    Rect panel;
+    for (const Mark& other : headless.marks()) {
+      if (other.target.kind == Target::Kind::rank && other.target.run == target.run &&
+          other.target.rank == target.rank && other.box.contains(mark.box, 0.5f)) {
+        panel = other.box;
+      }
+    }
+    REQUIRE_FALSE(panel.empty());
+    const float inset = panel.width() > 60 ? 4 : panel.width() > 24 ? 2 : 1;
+    const auto n = static_cast<double>(session.run(target.run).header().padded_parameters);
+    const double width = panel.width() - 2 * inset;
+    const auto x_of = [&](std::int64_t element) {
+      return panel.x0 + inset + width * static_cast<double>(allocate.range->begin + element) / n;
+    };
+    REQUIRE(mark.box.x0 == Approx(x_of(target.begin)).margin(0.1));
+    REQUIRE(mark.box.x1 == Approx(x_of(target.end)).margin(0.1));
+    const double bytes =
+        static_cast<double>((target.end - target.begin) * bytes_of(allocate.dtype));
+    const double area = static_cast<double>(mark.box.width()) * mark.box.height() / bytes;
+    if (mark.box.width() < 1) continue;  // too little of it to be told in a float
+    if (per_byte == 0) per_byte = area;
+    REQUIRE(area == Approx(per_byte).epsilon(0.01));
+  }
+  std::size_t buffers = 0;
+  for (int r = 0; r < session.size(); ++r) {
+    for (int k = 0; k < session.run(r).world_size(); ++k) {
+      for (const replay::Buffer& buffer :
+           session.world(r).ranks[static_cast<std::size_t>(k)].buffers) {
+        INFO("run " << r << " rank " << k << ' ' << buffer.info->allocate->name);
+        const auto found = next.find({r, k, buffer.number()});
+        REQUIRE(found != next.end());
+        REQUIRE(found->second == buffer.cells().all().end());
+        ++buffers;
+      }
+    }
+  }
+  REQUIRE(next.size() == buffers);
+}
+
+TEST_CASE("the panels of all stages overlap nowhere, and their words stay in their boxes") {
+  for (const int K : {1, 2, 4, 8}) {
+    const Runs runs({"ddp", "zero1", "zero2", "zero3"}, K);
+    for (const bool all : {true, false}) {
+      std::vector<std::shared_ptr<const Run>> shown;
+      for (std::size_t i = all ? 0 : 3; i < 4; ++i) shown.push_back(Run::open(runs.folder(i)));
+      Session session(shown);
+      for (const Size size : kSizes) {
+        for (const Content content : {Content::picture, Content::window}) {
+          INFO("K " << K << " runs " << session.size() << " size " << size.width);
+          Headless headless(size.width, size.height);
+          const Parts parts = parts_of(session, headless.area(), content);
+          check_layout(session.derived<Lanes>(), parts.main);
+          for (const double moment : moments(session, 3)) {
+            session.seek(moment);
+            headless.layout(session, content);
+            check_labels(headless, parts.main);
+            check_labels(headless, parts.side_top.empty() ? parts.side : Rect{});
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("every cell has a mark at its positions whose area is its bytes") {
+  for (const int K : {1, 3, 5, 8}) {
+    const Runs runs({"ddp", "zero1", "zero2", "zero3"}, K);
+    Session session = runs.session();
+    Headless headless(1280, 720);
+    for (const double moment : moments(session, 12)) {
+      INFO("K " << K << " clock " << moment);
+      session.seek(moment);
+      check_cells(headless, session, Content::picture);
+    }
+  }
+}
+
+TEST_CASE("what is held and what is dashed partition a bar") {
+  std::mt19937 random(3);
+  const Rect bar{10, 20, 210, 36};
+  for (int round = 0; round < 200; ++round) {
+    std::vector<Rect> held;
+    double area = 0;
+    float x = bar.x0;
+    for (int i = 0; i < 6; ++i) {
+      x += static_cast<float>(random() % 3 * 7);
+      const float width = static_cast<float>(1 + random() % 25);
+      if (x + width > bar.x1) break;
+      held.push_back({x, bar.y0, x + width, random() % 2 ? bar.y1 : bar.y0 + 8});
+      area += held.back().width() * held.back().height();
+      x += width;
+    }
+    std::shuffle(held.begin(), held.end(), random);
+    std::vector<Rect> parts = rest_of(bar, held);
+    for (const Rect& part : parts) area += part.width() * part.height();
+    parts.insert(parts.end(), held.begin(), held.end());
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      REQUIRE_FALSE(parts[i].empty());
+      REQUIRE(bar.contains(parts[i]));
+      for (std::size_t j = 0; j < i; ++j) REQUIRE_FALSE(parts[i].overlaps(parts[j]));
+    }
+    REQUIRE(area == Approx(bar.width() * bar.height()));
+  }
+}
+
+TEST_CASE("runs whose buffers have other names share their bars") {
+  const Runs runs({"ddp", "zero1", "zero2", "zero3"}, 3);
+  const Session session = runs.session();
+  const Lanes lanes(session);
+  struct Expected {
+    Memory category;
+    std::int64_t bytes;
+    std::vector<std::string> names;
+  };
+  const std::vector<Expected> expected = {
+      {Memory::parameters, 2, {"params", "params", "params", "params_shard"}},
+      {Memory::gradients, 2, {"grads", "grads", "grads_shard", "grads_shard"}},
+      {Memory::optimizer_states, 4, {"master", "master", "master", "master"}},
+      {Memory::optimizer_states, 4, {"exp_avg", "exp_avg", "exp_avg", "exp_avg"}},
+      {Memory::optimizer_states, 4, {"exp_avg_sq", "exp_avg_sq", "exp_avg_sq", "exp_avg_sq"}},
+      {Memory::temporary, 2, {"", "", "unit_grads", "unit_grads"}},
+      {Memory::temporary, 2, {"", "", "", "unit_params"}}};
+  REQUIRE(lanes.all().size() == expected.size());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    CHECK(lanes.all()[i].category == expected[i].category);
+    CHECK(lanes.all()[i].bytes == expected[i].bytes);
+    CHECK(lanes.all()[i].names == expected[i].names);
+    CHECK(lanes.all()[i].passing == (expected[i].category == Memory::temporary));
+  }
+}
+
+// ---- pixels ----
+
+TEST_CASE("the middle of each cell has the colour of its category") {
+  const Runs runs({"ddp", "zero3"}, 3);
+  Session session = runs.session();
+  for (const bool dark : {false, true}) {
+    const Theme theme = dark ? Theme::dark_() : Theme::light();
+    Headless headless(1920, 1080, theme);
+    std::set<Memory> seen;
+    for (const double moment : moments(session, 8)) {
+      session.seek(moment);
+      const Image image = headless.frame(session, Content::picture);
+      const Rect main = parts_of(session, headless.area(), Content::picture).main;
+      for (const Mark& mark : headless.marks()) {
+        const Target& target = mark.target;
+        if (target.kind != Target::Kind::cell || !main.contains(mark.box.center())) continue;
+        if (mark.box.width() < 6 || mark.box.height() < 8) continue;
+        const replay::Buffer& buffer = *state_of(session, target).buffer(target.buffer);
+        const event::Allocate& allocate = *buffer.info->allocate;
+        const Style& style = theme.category(allocate.category);
+        // Above the stripes of who contributed.
+        const Point at{mark.box.center().x, mark.box.y0 + mark.box.height() * 0.45f};
+        const Colour pixel = pixel_of(image, at);
+        const Colour marked = mixed(style.fill, style.ink, 0.22f);
+        INFO(allocate.name << " at " << at.x << ", " << at.y << std::hex << " pixel " << pixel
+                           << " fill " << style.fill);
+        const replay::Kind kind = buffer.cells().at(target.begin).content.kind;
+        const bool solid = !allocate.range
+                               ? kind == replay::Kind::nothing
+                               : kind == replay::Kind::initial || kind == replay::Kind::updated ||
+                                     kind == replay::Kind::cast;
+        if (solid) {
+          const auto part = part_between(style.fill, marked, pixel);
+          REQUIRE(part.has_value());
+          CHECK(*part > -0.2);
+          CHECK(*part < 1.9);  // where two lines of a pattern cross
+          seen.insert(allocate.category);
+        } else if (kind == replay::Kind::nothing || kind == replay::Kind::zero) {
+          const auto part = part_between(theme.panel, style.fill, pixel);
+          REQUIRE(part.has_value());
+          CHECK(*part > 0.05);
+          CHECK(*part < 0.5);
+        }
+      }
+    }
+    CHECK(seen == std::set<Memory>{Memory::parameters, Memory::optimizer_states,
+                                   Memory::activations, Memory::communication, Memory::workspace});
+  }
+}
+
+TEST_CASE("where another rank holds the parameters nothing is, and the owners have their colours") {
+  constexpr int K = 3;
+  const Runs runs({"ddp", "zero3"}, K);
+  Session session = runs.session();
+  session.seek(session.length());
+  const Lanes lanes(session);
+  for (const Colouring colouring : {Colouring::category, Colouring::storage, Colouring::compute}) {
+    session.colouring = colouring;
+    Headless headless(1280, 720);
+    const Theme& theme = headless.theme();
+    const Image image = headless.frame(session, Content::picture);
+    for (int r = 0; r < 2; ++r) {
+      for (int k = 0; k < K; ++k) {
+        for (int owner = 0; owner < K; ++owner) {
+          // In the middle of the owner's shard of the parameters, just below the bar's upper end.
+          Rect panel;
+          float top = 1e9f;
+          for (const Mark& mark : headless.marks()) {
+            if (mark.target.run != r || mark.target.rank != k) continue;
+            if (mark.target.kind == Target::Kind::rank && panel.empty()) panel = mark.box;
+            if (mark.target.kind == Target::Kind::cell) top = std::min(top, mark.box.y0);
+          }
+          const float x =
+              panel.x0 + 4 + (panel.width() - 8) * (static_cast<float>(owner) + 0.45f) / float{K};
+          const Colour pixel = pixel_of(image, {x, top + 5});
+          INFO("run " << r << " rank " << k << " owner " << owner << std::hex << " is " << pixel);
+          if (r == 1 && k != owner) {
+            CHECK(pixel == theme.background);
+          } else if (colouring == Colouring::category) {
+            CHECK(part_between(theme.panel, theme.category(Memory::parameters).fill, pixel));
+            CHECK(pixel != theme.panel);
+          } else {
+            const Colour who = theme.rank(colouring == Colouring::storage ? owner : k);
+            const auto part = part_between(theme.panel, who, pixel);
+            REQUIRE(part.has_value());
+            CHECK(*part > 0.3);
+          }
+        }
+      }
+    }
+  }
+}
+
+// ---- numbers ----
+
+TEST_CASE("measured bytes are the formula's in every stage, and what differs is told") {
+  constexpr int K = 3;
+  const Runs runs({"ddp", "zero1", "zero2", "zero3"}, K);
+  Session session = runs.session();
+  const BytesFacts facts(session);
+  for (const double moment : moments(session, 20)) {
+    session.seek(moment);
+    for (int r = 0; r < session.size(); ++r) {
+      Work work;
+      work.ranks = K;
+      const Expected expected(kStages[static_cast<std::size_t>(r)], work);
+      REQUIRE(facts.claims(r).sent == expected.sent);
+      for (int k = 0; k < K; ++k) {
+        const BytesNow now = bytes_now(session, facts, r, k);
+        const auto& state = session.world(r).ranks[static_cast<std::size_t>(k)];
+        std::int64_t total = 0;
+        for (const std::int64_t live : now.live) total += live;
+        CHECK(total == state.total.live);
+        CHECK(now.sent_verdict != Verdict::different);
+        if (moment == 0) {
+          CHECK(now.states_verdict == Verdict::unknown);
+        } else {
+          CHECK(now.states_verdict != Verdict::different);
+        }
+        if (moment == session.length()) {
+          CHECK(now.states == expected.parameters + expected.gradients + expected.optimizer_states);
+          CHECK(now.sent == expected.sent);
+          CHECK(now.states_verdict == Verdict::equal);
+          CHECK(now.sent_verdict == Verdict::equal);
+        }
+      }
+    }
+  }
+  change_lines(runs.folder(2), [](nlohmann::json& line) {
+    if (line["e"] == "header") line["closed_form"]["model_states"] = 1;
+    if (line["e"] == "header") line["closed_form"]["sent_bytes_per_iteration"] = 2;
+  });
+  Session wrong = runs.session();
+  wrong.seek(wrong.length());
+  const BytesFacts told(wrong);
+  CHECK(bytes_now(wrong, told, 2, 0).states_verdict == Verdict::different);
+  CHECK(bytes_now(wrong, told, 2, 0).sent_verdict == Verdict::different);
+  CHECK(bytes_now(wrong, told, 1, 0).states_verdict == Verdict::equal);
+}
+
+TEST_CASE("bytes in few words have three digits") {
+  CHECK(short_bytes(0) == "0 B");
+  CHECK(short_bytes(1023) == "1023 B");
+  CHECK(short_bytes(1024) == "1.00 KiB");
+  CHECK(short_bytes(10 * 1024) == "10.0 KiB");
+  CHECK(short_bytes(1023 * 1024) == "1.00 MiB");
+  CHECK(short_bytes(999 * 1024) == "999 KiB");
+  CHECK(short_bytes(4735104) == "4.52 MiB");
+  CHECK(short_bytes(std::int64_t{80} << 30) == "80.0 GiB");
+  CHECK(short_change(-9039744) == "\u22128.62 MiB");
+  CHECK(short_change(4) == "+4 B");
+}
+
+TEST_CASE("a trace whose ranges make no sense is drawn within its panels") {
+  const Runs runs({"zero3"}, 3);
+  int n = 0;
+  change_lines(runs.folder(0), [&](nlohmann::json& line) {
+    if (line["e"] != "allocate" || line["range"].is_null()) return;
+    const std::int64_t size = line["size"];
+    const std::int64_t begin = ++n % 3 == 0 ? 9000000000000 : n % 3 == 1 ? 12000 : 0;
+    line["range"] = {begin, begin + size};
+  });
+  Session session = runs.session();
+  Headless headless(1280, 720);
+  for (const double moment : moments(session, 6)) {
+    session.seek(moment);
+    headless.layout(session, Content::picture);
+    const Rect main = parts_of(session, headless.area(), Content::picture).main;
+    for (const Mark& mark : headless.marks()) {
+      if (mark.target.kind != Target::Kind::cell || !main.overlaps(mark.box)) continue;
+      bool inside = false;
+      for (const Mark& panel : headless.marks()) {
+        inside |= panel.target.kind == Target::Kind::rank &&
+                  panel.target.rank == mark.target.rank && panel.box.contains(mark.box, 0.5f);
+      }
+      CHECK(inside);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace zero::view

@@ -106,7 +106,7 @@ void print_rank(const Run& run, const RankState& state, int r) {
              format_bytes(state.total.peak), format_bytes(state.sent));
   if (state.step) {
     const auto& step = std::get<event::Step>(run.event(*state.step).what);
-    fmt::print("  iteration {}, {}{}{}\n", step.iteration, step.caption, step.unit ? ": " : "",
+    fmt::print("  iteration {}, {}{}{}\n", step.iteration + 1, step.caption, step.unit ? ": " : "",
                step.unit.value_or(""));
   }
   for (const EventIndex e : state.operators) {
@@ -163,7 +163,7 @@ void print_steps(const Run& run) {
   fmt::print("step  position  iteration  caption\n");
   for (std::size_t i = 0; i < run.chapters().size(); ++i) {
     const Chapter& chapter = run.chapters()[i];
-    fmt::print("{:>4}  {:>8}  {:>9}  {}{}{}\n", i + 1, chapter.begin, chapter.iteration,
+    fmt::print("{:>4}  {:>8}  {:>9}  {}{}{}\n", i + 1, chapter.begin, chapter.iteration + 1,
                chapter.caption, chapter.unit.empty() ? "" : ": ", chapter.unit);
   }
 }

@@ -18,7 +18,7 @@ constexpr double kShortened = 24;   // takes no longer than this
 constexpr double kMoving = 0.75;    // of a message's time; then it rests
 constexpr double kLibrary = 0.9;    // a library's collective: one event without messages
 constexpr double kIteration = 20;   // of measured time
-constexpr double kQuickest = 1e-4;  // an event
+constexpr double kQuickest = 1e-7;  // an event
 
 // At first equal to x, never more than `most`.
 double limited(double x, double most) { return most * x / (most + x); }

@@ -162,18 +162,23 @@ std::string of_cast(const ChapterFacts& facts, int K) {
          "work with.";
 }
 
-std::string of_start(const ChapterFacts& facts, int K) {
-  // Which of the model states are whole on every rank, and which are shared out.
-  std::string whole, shards;
-  const auto list = [](std::string& to, std::string_view name) {
-    if (!to.empty()) to += ", ";
-    to += name;
-  };
+// "parameters, gradients and optimizer states": those of the model states of this extent.
+std::string states_of(const ChapterFacts& facts, Extent extent) {
   constexpr std::string_view kNames[] = {"parameters", "gradients", "optimizer states"};
+  std::vector<std::string_view> names;
   for (std::size_t c = 0; c < 3; ++c) {
-    if (facts.allocated[c] == Extent::all) list(whole, kNames[c]);
-    if (facts.allocated[c] == Extent::shard) list(shards, kNames[c]);
+    if (facts.allocated[c] == extent) names.push_back(kNames[c]);
   }
+  std::string list;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0) list += i + 1 == names.size() ? " and " : ", ";
+    list += names[i];
+  }
+  return list;
+}
+
+std::string of_start(const ChapterFacts& facts, int K) {
+  const std::string whole = states_of(facts, Extent::all), shards = states_of(facts, Extent::shard);
   std::string sentence = "Each GPU allocates its model states and sets the initial values";
   if (K == 1 || (whole.empty() && shards.empty())) return sentence + ".";
   sentence += ": ";

@@ -1,61 +1,12 @@
 // What the traces of the real collectives say, replayed by FORMAT.md's rules alone.
-#include <cmath>
-#include <string>
-
 #include "catch.h"
-#include "common/comm/communicator.h"
-#include "common/comm/world.h"
 #include "common/trace/match.h"
 #include "tests/naive_replay.h"
-#include "tests/plain_device.h"
-#include "tests/small_run.h"
+#include "tests/support/files.h"
+#include "tests/support/traced_collectives.h"
 
 namespace zero {
 namespace {
-
-// Every collective once, with gradients 2^rank in fp32, so that each sum is a set of ranks.
-void run_collectives(const std::string& directory, Algorithm algorithm, int K, std::int64_t N) {
-  const int status = run_on_threads(K, 60, [&](Transport& transport) {
-    Place place;
-    MemoryTracker tracker(place);
-    Trace trace(place);
-    TraceHeader header;
-    header.rank = transport.rank();
-    header.world_size = K;
-    header.dtype = "fp32";
-    header.num_parameters = N;
-    header.padded_parameters = Partition::padded_size(N, K);
-    trace.open(directory, header, 0, true);
-    PlainDevice device(tracker, transport.rank(), &trace);
-    const auto comm =
-        make_communicator(algorithm, transport, device, trace, Dtype::fp32, /*chunk=*/4);
-    const Partition partition(N, K);
-    const Range mine = partition.shard(transport.rank());
-    const auto gradients = [&](const char* name) {
-      Buffer buffer = device.allocate(Memory::gradients, name, Dtype::fp32, partition.all());
-      for (std::int64_t i = 0; i < buffer.view().size(); ++i) {
-        buffer.view().as<float>()[i] = std::ldexp(1.0f, transport.rank());
-      }
-      device.wrote(buffer, Written::local_gradient);
-      return buffer;
-    };
-
-    const Buffer all_reduced = gradients("all_reduced");
-    comm->all_reduce(all_reduced, partition);
-    const Buffer scattered = gradients("scattered");
-    comm->reduce_scatter(scattered, partition);
-    const Buffer gathered = gradients("gathered");
-    comm->all_gather(gathered, partition);
-    const Buffer sent = gradients("sent");
-    const Buffer shard = device.allocate(Memory::gradients, "shard", Dtype::fp32, mine);
-    const Buffer whole = device.allocate(Memory::temporary, "whole", Dtype::fp32, partition.all());
-    for (const Piece& piece : partition.pieces(partition.all())) {
-      comm->reduce(sent, shard, piece);
-      comm->broadcast(shard, whole, piece);
-    }
-  });
-  REQUIRE(status == 0);
-}
 
 TEST_CASE("replayed, the collectives' traces give every value and every set of contributors") {
   for (const Algorithm algorithm : {Algorithm::ring, Algorithm::direct}) {

@@ -16,6 +16,9 @@ Rect around(Point center, float width, float height) {
   return Rect::of_size(center.x - width / 2, center.y - height / 2, width, height);
 }
 
+// What is left free at the sides of a circle, for messages between boxes that are above each other.
+float side_of(Rect area) { return std::min(54.0f, area.width() * 0.13f); }
+
 }  // namespace
 
 // ---- Way ----------------------------------------------------------------------------------------
@@ -42,14 +45,19 @@ Point Way::at(float part) const {
 }
 
 Rect Way::box(float part) const {
-  constexpr float kEnds = 0.18f;  // of the way: where it leaves and enters
+  // It has its own size once it has left the source, and until it enters the destination: those
+  // are the first and the last of its points.
+  const float all = length();
   float w = width, h = height;
-  const auto grow = [&](const Rect& end, float by) {
+  const auto grow = [&](const Rect& end, Point a, Point b, float gone) {
+    const float way = all > 0 ? distance(a, b) / all : 0;
+    const float by = way > 0 ? std::clamp(1 - gone / way, 0.0f, 1.0f) : (gone <= 0 ? 1.0f : 0.0f);
     w += (end.width() - w) * by;
     h += (end.height() - h) * by;
   };
-  if (part < kEnds) grow(from, 1 - std::max(part, 0.0f) / kEnds);
-  if (part > 1 - kEnds) grow(to, 1 - (1 - std::min(part, 1.0f)) / kEnds);
+  const auto n = static_cast<std::size_t>(count);
+  grow(from, points[0], points[1], std::max(part, 0.0f));
+  grow(to, points[n - 2], points[n - 1], 1 - std::min(part, 1.0f));
   return around(at(part), w, h);
 }
 
@@ -114,8 +122,7 @@ Point CollectiveLayout::on_circle(int rank, float width, float height) const {
   const float angle = 2 * kPi * static_cast<float>(rank) / static_cast<float>(shape_.ranks) -
                       (shape_.ranks == 2 ? kPi : kPi / 2);
   const Point c = area_.center();
-  // Room at the sides for messages between boxes that are above each other.
-  const float side = std::min(40.0f, area_.width() * 0.1f);
+  const float side = side_of(area_);
   return {c.x + std::cos(angle) * ((area_.width() - width) / 2 - side),
           c.y + std::sin(angle) * (area_.height() - height) / 2};
 }
@@ -151,7 +158,7 @@ void CollectiveLayout::place_circle(float heading_height) {
   slot_height_ = shape_.sums ? body * 0.4f : 0;
   slot_gap_ = shape_.sums ? std::clamp(body * 0.05f, 1.0f, 3.0f) : 0;
   cell_height_ = body - slot_height_ - slot_gap_;
-  token_width_ = std::min({width * 0.7f, 64.0f, area_.width() * 0.17f});
+  token_width_ = std::min(width * 0.7f, side_of(area_) - 4);
   token_height_ = std::clamp(shape_.sums ? slot_height_ : cell_height_, 4.0f, 20.0f);
   for (Point& corner : corners_) {
     corner = {corner.x - width / 2, corner.y - height / 2 + heading_height};
@@ -187,13 +194,17 @@ Rect CollectiveLayout::slot(int rank, int row) const {
 Rect CollectiveLayout::row_label(int row) const {
   if (labels_ <= 0) return {};
   const float top = cell_top(0, row);
-  return {label_end_ - labels_ + 10, top, label_end_, top + cell_height_};
+  return {label_end_ - labels_ + 10, top, label_end_,
+          top + cell_height_ + slot_gap_ + slot_height_};
 }
 
 Way CollectiveLayout::way(int source, int destination, int row, Rect from, Rect to) const {
   Way way;
   way.from = from;
   way.to = to;
+  const Rect first = cell(source, row), last = cell(destination, row);
+  way.whole_from = first.contains(from, 0.5f) ? first : from;
+  way.whole_to = last.contains(to, 0.5f) ? last : to;
   way.width = token_width_;
   way.height = token_height_;
   const Rect a = column(source), b = column(destination);

@@ -21,7 +21,8 @@ struct CollectiveShape {
 struct Way {
   std::array<Point, 8> points{};  // centres
   int count = 0;
-  Rect from, to;
+  Rect from, to;                // the message's ends,
+  Rect whole_from, whole_to;    // and the cells or slots that these are parts of
   float width = 0, height = 0;  // on the way
   bool straight = false;        // through the gap between two neighbours: from points[1] to [2]
 
@@ -39,7 +40,7 @@ class CollectiveLayout {
 
   const CollectiveShape& shape() const { return shape_; }
   Rect area() const { return area_; }
-  bool readable() const { return cell_height_ >= 2 && cell_width_ >= 4; }
+  bool readable() const { return cell_width_ >= 4 && cell_height_ >= (shape_.ring ? 5 : 2); }
 
   Rect heading(int rank) const;        // above its cells
   Rect column(int rank) const;         // its cells and slots

@@ -79,7 +79,9 @@ void CollectivePainter::names() {
     const std::string text = story_.rows_are_chunks() ? fmt::format("chunk {}", row)
                              : what.owner >= 0        ? fmt::format("shard {}", what.owner)
                                                       : std::string();
-    canvas_.label(box, text, {theme_.muted, Font::body, Align::right});
+    const bool high = box.height() >= canvas_.line_height(Font::body);
+    if (box.height() < canvas_.line_height(Font::small)) continue;
+    canvas_.label(box, text, {theme_.muted, high ? Font::body : Font::small, Align::right});
   }
 }
 
@@ -246,8 +248,17 @@ void CollectivePainter::line(const Way& way, Colour colour, float thickness) {
     canvas_.line({x, from.y}, {x, to.y}, colour, thickness);
     return canvas_.arrow({x, to.y}, to, colour, thickness);
   }
-  points[0] = on_edge(way.from, points[1]);
-  points[count - 1] = on_edge(way.to, points[count - 2]);
+  points[0] = on_edge(way.whole_from, points[1]);
+  // A lane that passes through the slot ends where it comes to it.
+  if (way.to.contains(points[count - 2])) {
+    const bool right = points[count - 3].x < points[count - 2].x;
+    points[count - 2].x = right ? way.to.x0 : way.to.x1;
+    for (std::size_t i = 1; i + 2 < count; ++i) {
+      canvas_.line(points[i - 1], points[i], colour, thickness);
+    }
+    return canvas_.arrow(points[count - 3], points[count - 2], colour, thickness);
+  }
+  points[count - 1] = on_edge(way.whole_to, points[count - 2]);
   for (std::size_t i = 1; i + 1 < count; ++i) {
     canvas_.line(points[i - 1], points[i], colour, thickness);
   }
@@ -273,7 +284,6 @@ void CollectivePainter::message(const Transfer& transfer, float part) {
   const auto travel = story_.travel(transfer.send);
   if (!travel || !is_shown(*travel)) return;
   const Way way = this->way(*travel);
-  line(way, theme_.muted, 1.5f);
   const Rect box = way.box(part);
   canvas_.fill(box, empty());
   const std::vector<Cell>& cells = *transfer.content;
@@ -295,10 +305,10 @@ void CollectivePainter::message(const Transfer& transfer, float part) {
   point_at(box, {Target::Kind::transfer, run_, travel->source, -1, 0, 0, transfer.send});
 }
 
-void CollectivePainter::arrow(EventIndex send, float thickness) {
+void CollectivePainter::arrow(EventIndex send, Colour colour, float thickness) {
   const auto travel = story_.travel(send);
   if (!travel || !is_shown(*travel)) return;
-  line(way(*travel), theme_.text, thickness);
+  line(way(*travel), colour, thickness);
 }
 
 }  // namespace zero::view

@@ -32,8 +32,8 @@ class CollectivePainter {
   // to be seen.
   void rank(const replay::RankState& state, const Moment& moment, int rank,
             const std::vector<replay::EventIndex>& leaving);
+  void arrow(replay::EventIndex send, Colour colour, float thickness);  // the way of a message
   void message(const replay::Transfer& transfer, float part);
-  void arrow(replay::EventIndex send, float thickness);  // of a message that has been
   // What the marks mean, in a row if small, else below each other, as far as there is room.
   void legend(Rect area, Font font);
 

@@ -177,7 +177,7 @@ void draw_collective_strip(Context& context, Rect area, int r, const Collective&
       const auto at = static_cast<std::size_t>(rank);
       painter.rank(shot.states[at], {shot.positions[at], shot.step}, rank, shot.sent);
     }
-    for (const EventIndex send : shot.sent) painter.arrow(send, 2);
+    for (const EventIndex send : shot.sent) painter.arrow(send, theme.text, 2);
     const int place = columns * rows - 1;  // free, if it is not this one's
     if (i + 1 == count && place > i) {
       Rect rest = area.row(rows - 1, rows, 12).column(columns - 1, columns, 12).inset(10, 6);

@@ -93,16 +93,21 @@ void draw_collective(Context& context, Rect area, int r) {
                {theme.muted, Font::body, Align::left});
   area.cut_top(8);
 
-  const CollectiveShape shape = CollectivePainter::shape_of(story, run.world_size(), session.ring);
-  const bool roomy = area.width() > 420 && !shape.ring;
-  const float heading = area.height() > 220 ? 26.0f : 20.0f;
   Rect legend;
   if (area.height() > 330 && area.width() > 560) {
     legend = area.cut_bottom(22);
     area.cut_bottom(4);
   }
-  const CollectiveLayout layout(shape, area, heading, roomy ? 70.0f : 0.0f);
+  const float heading = area.height() > 220 ? 26.0f : 20.0f;
+  const auto layout_of = [&](bool ring) {
+    const CollectiveShape shape = CollectivePainter::shape_of(story, run.world_size(), ring);
+    const float labels = area.width() > 420 && !shape.ring ? 70.0f : 0.0f;
+    return CollectiveLayout(shape, area, heading, labels);
+  };
+  CollectiveLayout layout = layout_of(session.ring);
+  if (!layout.readable() && layout.shape().ring) layout = layout_of(false);
   if (!layout.readable()) return;
+  const CollectiveShape& shape = layout.shape();
   CollectivePainter painter(context, r, story, layout, *collective);
   painter.names();
   painter.legend(legend, Font::small);
@@ -112,6 +117,7 @@ void draw_collective(Context& context, Rect area, int r) {
     const Moment moment{story.moment(world, rank), std::nullopt};
     painter.rank(story.state(world, rank), moment, rank, leaving);
   }
+  for (const EventIndex send : leaving) painter.arrow(send, theme.muted, 1.5f);
   for (const auto& [transfer, travel] : now.flying) {
     painter.message(*transfer, static_cast<float>(session.progress(r, *transfer)));
   }

@@ -17,12 +17,14 @@ MemoryParts memory_parts(Rect area, int runs) {
   parts.steps = area.cut_bottom(18);
   area.cut_bottom(4);
   parts.steps.x0 = parts.iterations.x0 = std::min(area.x0 + kScale, area.x1);
-  const float gap = 8;
+  // At whole pixels, so that a column of a plot is one of the screen.
+  area = {std::round(area.x0), std::round(area.y0), std::floor(area.x1), std::floor(area.y1)};
+  const float gap = 8, n = static_cast<float>(runs);
+  const float each = std::floor((area.height() - gap * (n - 1)) / n);
+  if (each < kTitle + kLeast) return parts;
   for (int r = 0; r < runs; ++r) {
-    Rect band = area.row(r, runs, gap);
-    if (band.height() < kTitle + kLeast) break;  // and the next ones have none either
-    // At whole pixels, so that a column of the plot is one of the screen.
-    band = {std::round(band.x0), std::round(band.y0), std::floor(band.x1), std::floor(band.y1)};
+    Rect band = area.cut_top(each);
+    area.cut_top(gap);
     MemoryParts::Band b;
     b.title = band.cut_top(kTitle);
     b.scale = band.cut_left(kScale);

@@ -378,6 +378,26 @@ TEST_CASE("where another rank holds the parameters nothing is, and the owners ha
   }
 }
 
+TEST_CASE("GPUs that wait where their traces end are said to") {
+  const Runs runs({"zero2"}, 3);
+  change_lines(runs.folder(0), [open = true](nlohmann::json& line) mutable {
+    if (line["e"] == "header") open = true;
+    if (!open) line = nullptr;
+    if (open && line["e"] == "collective") open = false;
+  });
+  Session session = runs.session();
+  session.seek(session.length());
+  Headless headless(1280, 720);
+  headless.layout(session, Content::picture);
+  const Rect main = parts_of(session, headless.area(), Content::picture).main;
+  check_labels(headless, main);
+  int waiting = 0;
+  for (const Label& label : headless.labels()) {
+    if (main.contains(label.ink)) waiting += label.text == "waits; its trace ends";
+  }
+  CHECK(waiting == 3);
+}
+
 // ---- numbers ----
 
 TEST_CASE("measured bytes are the formula's in every stage, and what differs is told") {

@@ -85,7 +85,7 @@ StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height) {
   const float height = area.row(0, runs, between_rows).height();
   const float line_height = Rect{0, 0, 1, height}.row(0, lines, lines > 1 ? 4.0f : 0.0f).height();
   const bool has_heading = lines > 1 && line_height > 70 && width > 30;
-  const bool has_words = line_height > 88 && width > 60;
+  const bool has_words = line_height > 115 && width > 60;
   const bool has_names = line_height > 220 && width > 250;
   const float inset = width > 60 ? 4.0f : width > 24 ? 2.0f : 1.0f;
   const float rulers = line_height > 50 ? 10.0f : 5.0f;

@@ -7,7 +7,7 @@
 namespace zero::view {
 namespace {
 
-constexpr float kLine = 19, kSwatch = 18, kGap = 6, kApart = 16;
+constexpr float kLine = 19, kSwatch = 14, kGap = 5, kApart = 12;
 
 struct Entry {
   enum class What { category, absent, sum, owners, rank, work, words } what = What::words;
@@ -28,20 +28,20 @@ std::vector<Entry> entries_of(const Context& context, const Lanes& lanes, double
         const Style& style = context.canvas.theme().category(category);
         entries.push_back({What::category, category, std::string(style.name)});
       }
-      entries.push_back({What::absent, {}, "not held here"});
-      if (lanes.most_ranks() > 1) entries.push_back({What::sum, {}, "who contributed"});
+      entries.push_back({What::absent, {}, "not held"});
+      if (lanes.most_ranks() > 1) entries.push_back({What::sum, {}, "contributors"});
       break;
     case Colouring::storage:
       entries.push_back({What::owners, {}, "the GPU that keeps it"});
-      entries.push_back({What::absent, {}, "not held here"});
+      entries.push_back({What::absent, {}, "not held"});
       break;
     case Colouring::compute:
       entries.push_back({What::owners, {}, "the GPU that computes with it"});
       entries.push_back({What::work, {}, "what it is busy with"});
-      entries.push_back({What::absent, {}, "not held here"});
+      entries.push_back({What::absent, {}, "not held"});
       break;
     case Colouring::values:
-      entries.push_back({What::absent, {}, "not held here"});
+      entries.push_back({What::absent, {}, "not held"});
       break;
   }
   if (loose_scale < 1) {

@@ -95,9 +95,11 @@ class StageView {
     const Busy* work = lanes_.work(panel.run, panel.rank, state.done);
     if (state.over && state.done > 0 && !state.waiting()) work = nullptr;
     rulers(panel, run, work);
-    if (work) words(panel, *work);
     if (state.waiting()) {
-      canvas_.label(panel.work, "waits, trace ends", {theme_.warning, Font::small});
+      canvas_.label(panel.work, "waits; its trace ends", {theme_.warning, Font::small});
+      canvas_.outline(panel.box, theme_.warning, 2);
+    } else if (work) {
+      words(panel, *work);
     }
 
     std::vector<std::vector<Rect>> held(panel.lanes.size());

@@ -1,6 +1,7 @@
 // The collective view: its geometry, and its pixels against what the replay says that ranks hold.
 #include <cmath>
 #include <map>
+#include <random>
 #include <set>
 
 #include "catch.h"
@@ -456,6 +457,44 @@ TEST_CASE("one rank has nothing to send") {
     CHECK(sheet.says("One rank: nothing to send, nothing to receive."));
     CHECK(sheet.marks.empty());
   }
+}
+
+TEST_CASE("what is left of a damaged trace is drawn") {
+  std::mt19937 random(3);
+  int drawn = 0, messages = 0;
+  for (int round = 0; round < 24; ++round) {
+    const TemporaryFolder folder;
+    run_of(folder, round % 2 == 0 ? Algorithm::ring : Algorithm::direct, 3, 19);
+    change_lines(folder.path(), [&](json& line) {
+      if (line["e"] == "header") return;
+      const auto chance = random() % 100;
+      if (chance < 3) line = nullptr;
+      else if (chance < 6 && line.contains("buffer")) line["buffer"] = random() % 12;
+      else if (chance < 9 && line.contains("destination")) line["destination"] = random() % 3;
+      else if (chance < 12 && line.contains("at")) line["at"] = random() % 30;
+    });
+    Session session({Run::open(folder.path())});
+    const Headless head(700, 480);
+    for (int i = 0; i <= 30; ++i) {
+      session.ring = i % 3 == 0;
+      session.seek(session.length() * i / 30);
+      const Sheet sheet = draw_alone(
+          head, session, {}, [&](Context& context) { draw_collective(context, head.area(), 0); });
+      CHECK(misplaced(sheet, head.area()) == "");
+      for (const Mark& mark : sheet.marks) {
+        messages += mark.target.kind == Target::Kind::transfer;
+        drawn += mark.target.kind == Target::Kind::cell;
+      }
+    }
+    for (const Collective& collective : session.collectives(0)) {
+      const Sheet sheet = draw_alone(head, session, {}, [&](Context& context) {
+        draw_collective_strip(context, head.area(), 0, collective);
+      });
+      CHECK(misplaced(sheet, head.area()) == "");
+    }
+  }
+  CHECK(drawn > 1000);
+  CHECK(messages > 100);
 }
 
 // ---- the strip ----------------------------------------------------------------------------------

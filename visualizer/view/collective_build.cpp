@@ -103,7 +103,14 @@ void CollectiveStory::walk() {
     begins[part.begin] = part.rank;
     if (part.end) ends[*part.end] = part.rank;
   }
-  const std::size_t stop = std::min(collective_.end, run_.size());
+  // Where a rank has not ended, as far as the messages go.
+  std::size_t stop = collective_.begin;
+  if (!ends.empty()) stop = std::max(stop, ends.rbegin()->first + 1);
+  for (const replay::Hop& hop : collective_.hops) {
+    stop = std::max({stop, hop.send + 1, hop.receive.value_or(0) + 1});
+  }
+  for (const EventIndex result : collective_.results) stop = std::max(stop, result + 1);
+  stop = std::min(stop, run_.size());
   while (world.position < stop) {
     const EventIndex e = world.position;
     if (collective_.opaque && begins.count(e) > 0) find_sources(world, e, begins[e]);

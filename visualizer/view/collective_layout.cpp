@@ -193,9 +193,9 @@ Rect CollectiveLayout::slot(int rank, int row) const {
 
 Rect CollectiveLayout::row_label(int row) const {
   if (labels_ <= 0) return {};
-  const float top = cell_top(0, row);
-  return {label_end_ - labels_ + 10, top, label_end_,
-          top + cell_height_ + slot_gap_ + slot_height_};
+  const float height = std::min(std::max(cell_height_, 18.0f), row_height_ - 1);
+  const float top = cell(0, row).center().y - height / 2;
+  return {label_end_ - labels_ + 10, top, label_end_, top + height};
 }
 
 Way CollectiveLayout::way(int source, int destination, int row, Rect from, Rect to) const {

@@ -62,17 +62,26 @@ void CollectivePainter::names() {
     const RankState& state = context_.session.world(run_).ranks[static_cast<std::size_t>(r)];
     canvas_.fill(box, theme_.rank(r), 3);
     if (state.waiting()) canvas_.outline(box, theme_.warning, 2, 3);
-    std::string text = fmt::format("rank {}", r);
-    if (collective_.owner == r) text += ", owner";
-    const Font font = canvas_.width_of(text, Font::strong) < box.width() - 6 &&
-                              canvas_.line_height(Font::strong) <= box.height()
-                          ? Font::strong
-                          : Font::small;
-    if (canvas_.width_of(text, font) > box.width() - 2) text = fmt::format("{}", r);
-    canvas_.label(box.inset(1, 0), text, {theme_.rank_ink(r), font, Align::center});
+    const bool owner = collective_.owner == r;
+    if (owner) canvas_.outline(box, theme_.text, 2, 3);
+    // As much as there is room for.
+    const std::string name = fmt::format("rank {}", r), number = fmt::format("{}", r);
+    const std::string texts[] = {owner ? name + ", owner" : name, name, number};
+    for (const std::string& text : texts) {
+      bool fits = false;
+      for (const Font font : {Font::strong, Font::small}) {
+        fits = canvas_.width_of(text, font) < box.width() - (font == Font::strong ? 6.0f : 2.0f) &&
+               canvas_.line_height(font) <= box.height();
+        if (!fits) continue;
+        canvas_.label(box.inset(1, 0), text, {theme_.rank_ink(r), font, Align::center});
+        break;
+      }
+      if (fits) break;
+    }
   }
   if (layout_.shape().ring) return;
-  for (int row = 0; row < layout_.shape().rows; ++row) {
+  const int rows = std::min(layout_.shape().rows, static_cast<int>(story_.rows().size()));
+  for (int row = 0; row < rows; ++row) {
     const Rect box = layout_.row_label(row);
     if (box.empty()) continue;
     const CollectiveStory::Row& what = story_.rows()[static_cast<std::size_t>(row)];
@@ -196,12 +205,12 @@ void CollectivePainter::legend(Rect area, Font font) {
   std::vector<Item> items;
   if (adds) {
     items.push_back({"a rank's own values", 1, 1, false});
-    if (story_.has_sums()) items.push_back({"a sum on its way, in scratch", 2, 1, true});
+    if (story_.has_sums()) items.push_back({"a sum under way, in scratch", 2, 1, true});
     items.push_back({"the average of all", ranks_, 1, false});
     if (!collective_.opaque) items.push_back({"added already", 1, kSpent, false});
   } else {
     items.push_back({"the values of a rank", 1, 1, false});
-    items.push_back({"of before, to be overwritten", 1, kOld, false});
+    items.push_back({"from before, to be overwritten", 1, kOld, false});
   }
   const float line = canvas_.line_height(font);
   for (const Item& item : items) {
@@ -222,7 +231,8 @@ void CollectivePainter::legend(Rect area, Font font) {
     else if (item.alpha == 1 && (!adds || item.lit == ranks_))
       canvas_.outline(sample, theme_.text, 2);
     box.x0 = sample.x1 + 8;
-    canvas_.label(box, item.text, {theme_.muted, font, Align::left});
+    const Font fitting = canvas_.width_of(item.text, font) > box.width() ? Font::small : font;
+    canvas_.label(box, item.text, {theme_.muted, fitting, Align::left});
   }
 }
 

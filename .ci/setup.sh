@@ -44,6 +44,14 @@ is_there() {
     nlohmann-json3-dev) has_module nlohmann_json || has_package "$1" ;;
     libcli11-dev) has_module CLI11 || has_package "$1" ;;
     libsimdjson-dev) has_module simdjson || has_package "$1" ;;
+    libimgui-dev) has_module imgui || has_package "$1" ;;
+    libglfw3-dev) has_module glfw3 || has_package "$1" ;;
+    libgl-dev) has_module gl || has_package "$1" ;;
+    libpng-dev) has_module libpng || has_package "$1" ;;
+    libgif-dev) [ -e /usr/include/gif_lib.h ] || has_package "$1" ;;
+    fonts-roboto-unhinted) [ -e /usr/share/fonts/truetype/roboto ] || has_package "$1" ;;
+    xvfb) has_tool Xvfb ;;
+    xdotool | ffmpeg) has_tool "$1" ;;
     catch2) has_module catch2 || has_module catch2-with-main || has_package "$1" ;;
     *) has_package "$1" ;;
   esac
@@ -56,8 +64,24 @@ missing_of() {
   done
 }
 
-# The build does without these, so a failure to install them is not the end.
-is_optional() { [[ $1 == *openmpi* || $1 == libsimdjson-dev ]]; }
+# The build and the tests do without these, so a failure to install them is not the end.
+is_optional() {
+  [[ $1 == *openmpi* || $1 == libsimdjson-dev ]] || is_for_the_visualizer "$1"
+}
+is_for_the_visualizer() { [[ " ${visualizer_packages[*]} " == *" $1 "* ]]; }
+
+# What is lost without an optional package.
+without() {
+  if [[ $1 == *openmpi* ]]; then printf 'ranks are threads only'
+  elif [ "$1" = libsimdjson-dev ]; then printf 'large traces open more slowly'
+  elif [ "$1" = libgif-dev ]; then printf 'the visualizer makes no GIF'
+  elif [ "$1" = ffmpeg ]; then printf 'the visualizer makes no MP4'
+  elif [[ $1 == libglfw3-dev || $1 == libgl-dev ]]; then printf 'the visualizer has no window'
+  elif [[ $1 == libimgui-dev || $1 == libpng-dev ]]; then printf 'there is no visualizer'
+  elif [[ $1 == fonts-* ]]; then printf 'the visualizer has a plainer font'
+  else printf 'some tests are left out'
+  fi
+}
 
 # ---- installing ----
 
@@ -87,12 +111,28 @@ apt_get() {
 elsewhere() {
   say "This needs g++ 12 or clang 14 (or newer), cmake 3.25, ninja, pkg-config, OpenBLAS, fmt," \
     "nlohmann-json, CLI11;"
-  say "Open MPI if ranks are to be processes; Catch2 and python3 for the tests. For example:"
+  say "Open MPI if ranks are to be processes; Catch2 and python3 for the tests; for the visualizer" \
+    "Dear ImGui, libpng, GLFW, giflib. For example:"
   say "  Fedora  dnf install gcc-c++ cmake ninja-build pkgconf openblas-devel fmt-devel json-devel" \
     "cli11-devel openmpi-devel catch-devel python3"
   say "  Arch    pacman -S gcc cmake ninja pkgconf openblas fmt nlohmann-json cli11 openmpi catch2" \
     "python"
   say "  macOS   brew install cmake ninja pkgconf openblas fmt nlohmann-json cli11 open-mpi catch2"
+}
+
+# All at once; where one of them cannot be had, what is needed first, then the others one by one.
+# The log is that of what is needed.
+install_packages() {
+  local package needed=() optional=()
+  apt_get install --yes --no-install-recommends "$@" && return
+  for package in "$@"; do
+    if is_optional "$package"; then optional+=("$package"); else needed+=("$package"); fi
+  done
+  [ ${#optional[@]} != 0 ] || return 1
+  for package in "${optional[@]}"; do
+    apt_get install --yes --no-install-recommends "$package" || true
+  done
+  [ ${#needed[@]} = 0 ] || apt_get install --yes --no-install-recommends "${needed[@]}"
 }
 
 # Installs those of the named Debian packages that are missing; says nothing when none is.
@@ -102,15 +142,19 @@ install_missing() {
   [ ${#missing[@]} != 0 ] || return 0
 
   if ! has_tool apt-get; then
-    say "missing, and this is not Debian or Ubuntu (no apt-get): ${missing[*]}"
-    elsewhere
+    for package in "${missing[@]}"; do
+      is_optional "$package" && continue
+      say "missing, and this is not Debian or Ubuntu (no apt-get): ${missing[*]}"
+      elsewhere
+      break
+    done
   elif [ "$(id -u)" != 0 ] && ! has_tool sudo; then
     say "missing: ${missing[*]}"
     say "To install it, run as root: apt-get install ${missing[*]}"
   else
     say "installing ${missing[*]} ..."
     apt_get update || true  # the lists already here may do; if not, the next line says why
-    if ! apt_get install --yes --no-install-recommends "${missing[@]}"; then
+    if ! install_packages "${missing[@]}"; then
       grep -e '^E: ' -e '^sudo: ' -e 'not in the sudoers' "$log" | head -n 1 >&2 || true
       say "They could not be installed. As root and with a network, see what this says:" \
         "apt-get update && apt-get install ${missing[*]}"
@@ -122,8 +166,9 @@ install_missing() {
     is_optional "$package" || exit 1
     missing+=("$package")
   done
-  [ ${#missing[@]} = 0 ] || say "Going on without ${missing[*]}: without Open MPI ranks are threads only, without simdjson" \
-    "large traces open more slowly."
+  for package in ${missing[@]+"${missing[@]}"}; do
+    say "Going on without $package: $(without "$package")."
+  done
 }
 
 # ---- versions ----
@@ -186,6 +231,10 @@ build() {
 
 # shellcheck disable=SC2034  # used by those who source this
 build_packages=(g++ cmake ninja-build pkg-config libopenblas-dev libfmt-dev nlohmann-json3-dev
-  libcli11-dev libopenmpi-dev openmpi-bin libsimdjson-dev)
+  libcli11-dev libopenmpi-dev openmpi-bin libsimdjson-dev libimgui-dev libglfw3-dev libgl-dev
+  libpng-dev libgif-dev fonts-roboto-unhinted)
 # shellcheck disable=SC2034
-test_packages=(catch2 python3)
+test_packages=(catch2 python3 xvfb xdotool libgl1-mesa-dri libstb-dev ffmpeg)
+# Those of both that only the visualizer uses.
+visualizer_packages=(libimgui-dev libglfw3-dev libgl-dev libpng-dev libgif-dev fonts-roboto-unhinted
+  xvfb xdotool libgl1-mesa-dri libstb-dev ffmpeg)

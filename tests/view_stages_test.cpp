@@ -378,6 +378,67 @@ TEST_CASE("where another rank holds the parameters nothing is, and the owners ha
   }
 }
 
+TEST_CASE("gradients have a stripe of who contributed, one colour until they are summed") {
+  constexpr int K = 3;
+  const Runs runs({"ddp"}, K);
+  Session session = runs.session();
+  Headless headless(1280, 720);
+  std::map<replay::Kind, int> seen;
+  for (const replay::Chapter& chapter : session.run(0).chapters()) {
+    session.seek_position(0, chapter.end);
+    const Image image = headless.frame(session, Content::plain);
+    std::map<int, Rect> bars;  // by rank
+    for (const Mark& mark : headless.marks()) {
+      if (mark.target.kind != Target::Kind::cell) continue;
+      const replay::Buffer& buffer = *state_of(session, mark.target).buffer(mark.target.buffer);
+      if (buffer.info->allocate->category != Memory::gradients) continue;
+      const auto [bar, first] = bars.try_emplace(mark.target.rank, mark.box);
+      if (!first) bar->second.x1 = mark.box.x1;
+      if (mark.target.end != buffer.cells().size()) continue;
+      // Cells that hold the same are drawn as one, and share their stripes. Padding stays zero.
+      const replay::Kind kind = buffer.cells().all().front().content.kind;
+      bool same = true;
+      for (const replay::Cell& cell : buffer.cells().all()) {
+        same = same && (cell.content.kind == kind || cell.content.kind == replay::Kind::zero);
+      }
+      if (!same) continue;
+      INFO("rank " << mark.target.rank << " holds " << to_string(kind));
+      for (int k = 0; k < K; ++k) {
+        const float part = (static_cast<float>(k) + 0.45f) / float{K};
+        const Colour pixel =
+            pixel_of(image, {bar->second.x0 + bar->second.width() * part, bar->second.y1 - 2});
+        if (kind == replay::Kind::local_gradient) {
+          CHECK(pixel == headless.theme().rank(mark.target.rank));
+        } else if (kind == replay::Kind::reduced) {
+          CHECK(pixel == headless.theme().rank(k));
+        }
+      }
+      ++seen[kind];
+    }
+  }
+  CHECK(seen[replay::Kind::local_gradient] > 0);
+  CHECK(seen[replay::Kind::reduced] > 0);
+}
+
+TEST_CASE("the cell that is selected has an outline") {
+  const Runs runs({"zero1"}, 3);
+  Session session = runs.session();
+  session.seek(session.length());
+  Headless headless(1280, 720);
+  headless.layout(session, Content::plain);
+  int outlined = 0;
+  for (const Mark& mark : std::vector<Mark>(headless.marks())) {
+    if (mark.target.kind != Target::Kind::cell || mark.box.width() < 10) continue;
+    session.selected = mark.target;
+    const Image image = headless.frame(session, Content::plain);
+    const Point edge{std::round(mark.box.x0) - 1, std::round(mark.box.center().y)};
+    INFO("rank " << mark.target.rank << " buffer " << mark.target.buffer);
+    CHECK(pixel_of(image, edge) == headless.theme().accent);
+    if (++outlined == 12) break;
+  }
+  CHECK(outlined == 12);
+}
+
 TEST_CASE("GPUs that wait where their traces end are said to") {
   const Runs runs({"zero2"}, 3);
   change_lines(runs.folder(0), [open = true](nlohmann::json& line) mutable {

@@ -186,14 +186,15 @@ class Row {
     if (look_.stripes) stripes(box);
   }
 
-  // Along the bottom a stripe for each rank, lit where it contributed. A copy has its one owner's.
+  // Along the bottom a stripe for each rank, lit where it contributed; all of it in the one rank's
+  // colour where there is only one.
   void stripes(Rect box) const {
     const int K = run_.world_size();
     if (box.height() < 6 || box.width() < 3 || K < 2) return;
     Rect stripe = box.cut_bottom(std::clamp(box.height() * 0.3f, 2.0f, 5.0f));
     const RankSet& who = content_->contributors;
-    if (content_->kind == Kind::gathered) {
-      canvas_.fill(stripe, theme_.rank(std::max(who.lowest(), 0)));
+    if (who.size() == 1) {
+      canvas_.fill(stripe, theme_.rank(who.lowest()));
       return;
     }
     const bool narrow = stripe.width() < 2.0f * static_cast<float>(K);

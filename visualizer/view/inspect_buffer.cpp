@@ -95,6 +95,7 @@ void inspect_buffer(Context& context, Panel& panel, const Target& target) {
   panel.pair("freed", info.death ? step_text(step_of(run, *info.death)) : "never, in this trace");
   if (info.death) panel.pair("", line_text(run, *info.death));
   panel.gap();
+  panel.hold();
   list_history(context, panel, target, info, element);
 }
 

@@ -17,6 +17,7 @@ Panel::Panel(Context& context, Rect area, const Target& of)
   if (session.scrolled_of != of) {
     session.scrolled_of = of;
     session.scrolled = 0;
+    session.scrolled_above = -1;
   }
   scrolled_ = session.scrolled;
   canvas_.fill(area, canvas_.theme().panel, 6);
@@ -157,6 +158,15 @@ bool Panel::happened(std::string_view number, std::string_view text, std::string
   line.cut_right(8);
   canvas_.label(line, text, {colour, Font::small});
   return pressed;
+}
+
+void Panel::hold() {
+  Session& session = context_.session;
+  const int above = static_cast<int>(y_ / kLine);
+  if (session.scrolled_above >= 0 && session.scrolled > 0) {
+    session.scrolled += above - session.scrolled_above;  // from the next frame on
+  }
+  session.scrolled_above = above;
 }
 
 void Panel::gap() { y_ += kLine / 2; }

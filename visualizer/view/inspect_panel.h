@@ -35,6 +35,9 @@ class Panel {
   bool happened(std::string_view number, std::string_view text, std::string_view line, bool to_come,
                 bool marked, const Target& target);
   void gap();
+  // What comes now stays where it is, should lines before it come or go: one can click on one line
+  // of a list after the other, though each click changes what is above the list.
+  void hold();
 
   // Passes over `n` lines of which none is to be drawn, and says how many lines, from the next on,
   // are in sight: long lists need not go through all of theirs.

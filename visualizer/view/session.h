@@ -81,6 +81,7 @@ class Session {
   bool help = false;
   int scrolled = 0;    // lines that what is selected has been scrolled by
   Target scrolled_of;  // what they are of: for another selection they do not count
+  int scrolled_above = -1;  // lines above what is to stay in its place; -1: not known
   bool dark = false;       // the theme; whoever makes the canvas sees to it
   bool quit = false;       // the viewer wants to leave
   bool scrubbing = false;  // the pointer holds the playhead

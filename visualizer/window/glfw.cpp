@@ -9,7 +9,6 @@
 #include <stdexcept>
 
 #include "visualizer/view/frame.h"
-#include "visualizer/view/story_input.h"
 #include "visualizer/window/opening.h"
 #include "visualizer/window/screen.h"
 #include "visualizer/window/window.h"
@@ -127,14 +126,14 @@ class Window {
     Canvas canvas(ImGui::GetBackgroundDrawList(), theme, screen_.fonts());
     canvas.fill({area.x0, area.y0, area.x1 + 1, area.y1 + 1}, theme.background);
     if (session_) {
-      for (const view::KeyPress& press : view::read_keys()) view::handle_key(*session_, press);
+      for (const view::KeyPress& press : screen_.take_keys()) view::handle_key(*session_, press);
       if (session_->quit) screen_.close();
       const view::Input input = screen_.input(seconds);
       session_->advance(seconds);
       if (!messages_.empty()) draw_messages(canvas, messages_, area.cut_bottom(20));
       view::draw_frame(canvas, *session_, input, area, view::Content::window);
     } else {
-      for (const view::KeyPress& press : view::read_keys()) {
+      for (const view::KeyPress& press : screen_.take_keys()) {
         if (press.character == U'q' || press.character == U'Q') screen_.close();
       }
       draw_opening(canvas, opening_, options_.follow, area);

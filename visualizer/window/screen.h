@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "visualizer/view/views.h"
 
@@ -32,14 +33,19 @@ class Screen {
   const view::Fonts& fonts() const { return fonts_; }
   // Of the frame that has begun. Requires begin_frame().
   view::Input input(double seconds) const;
+  // The keys pressed since the last call, in order.
+  std::vector<view::KeyPress> take_keys();
 
  private:
+  static void on_key(GLFWwindow* window, int key, int code, int action, int modifiers);
+  static void on_character(GLFWwindow* window, unsigned character);
   void load_fonts();  // at the present scale
 
   GLFWwindow* window_ = nullptr;
   float scale_ = 0;  // the screen's pixels in one of the design's
   view::Fonts fonts_;
   view::Point mouse_scale_{1, 1};
+  std::vector<view::KeyPress> keys_;
 };
 
 }  // namespace zero

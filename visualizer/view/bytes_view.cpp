@@ -116,9 +116,11 @@ class BytesView {
     }
     const Rect claim = line.cut_right(std::min(line.width() * 0.36f, kClaim));
     const Rect mark = line.cut_right(20);
-    const Rect measure = line.cut_right(std::min(line.width() * 0.52f, kClaim));
+    const std::string bytes = with_commas(measured) + " B";
+    const Rect measure = line.cut_right(canvas_.width_of(bytes, Font::small) + 2);
+    line.cut_right(4);
     canvas_.label(line, name, {theme_.muted, Font::small});
-    canvas_.label(measure, with_commas(measured) + " B", {colour, Font::small, Align::right});
+    canvas_.label(measure, bytes, {colour, Font::small, Align::right});
     verdict(mark, v);
     if (claimed) {
       canvas_.label(claim, with_commas(*claimed) + " B", {theme_.muted, Font::small, Align::right});

@@ -70,8 +70,7 @@ class Row {
  private:
   // Cuts a cell where its look changes within.
   void add(const Cell& cell) {
-    const bool flat = allocate_.range.has_value();
-    if (session_.colouring == Colouring::storage && flat) {
+    if (session_.colouring == Colouring::storage && drawn_.flat) {
       const Range range = positions(cell);
       std::int64_t at = range.begin;
       for (const event::Shard& shard : run_.header().shards) {
@@ -84,7 +83,7 @@ class Row {
       if (at < range.end) add(cell, at, range.end, plain(cell, theme_.muted));
       return;
     }
-    if (session_.colouring == Colouring::compute && flat) {
+    if (session_.colouring == Colouring::compute && drawn_.flat) {
       const Range range = positions(cell), work = range.intersect(drawn_.work);
       const Colour colour = theme_.rank(drawn_.rank);
       const Look idle = plain(cell, mixed(theme_.panel, colour, 0.4f));
@@ -113,7 +112,7 @@ class Row {
     Look look;
     look.fill = toned(style, cell.content, theme_.panel, run_.world_size());
     look.ink = mixed(theme_.panel, colour, 0.6f);
-    look.hollow = cell.content.kind == Kind::nothing && allocate_.range.has_value();
+    look.hollow = cell.content.kind == Kind::nothing && drawn_.flat;
     return look;
   }
 
@@ -137,7 +136,7 @@ class Row {
     const Kind kind = cell.content.kind;
     Look look;
     look.ink = with_alpha(style.ink, 0.22f);
-    if (kind == Kind::nothing && !allocate_.range) {
+    if (kind == Kind::nothing && !drawn_.flat) {
       // Nothing is told of what activations and workspaces hold: they are there.
       look.fill = style.fill;
       look.pattern = style.pattern;

@@ -24,7 +24,8 @@ struct Drawn {
   const replay::Buffer* buffer = nullptr;
   Rect box;  // nothing is drawn outside
   float x0 = 0, per_element = 0;
-  Range work;  // positions that this rank is busy with
+  bool flat = false;  // stands for positions
+  Range work;         // positions that this rank is busy with
 
   Rect part(std::int64_t begin, std::int64_t end) const {
     return Rect{x0 + per_element * static_cast<float>(begin), box.y0,

@@ -12,6 +12,12 @@ namespace {
 constexpr std::size_t kMostLanes = 8;   // of a category: then buffers of any names share them
 constexpr std::size_t kMostByName = 4;  // the same of those that come and go
 
+// Whether it stands for positions that there are. In a damaged trace ranges may be anything.
+bool is_flat(const event::Allocate& allocate, std::int64_t positions) {
+  const auto& range = allocate.range;
+  return range && range->begin >= 0 && range->begin < range->end && range->end <= positions;
+}
+
 bool overlap(Range a, Range b) { return a.begin < b.end && b.begin < a.end; }
 
 }  // namespace
@@ -145,7 +151,7 @@ Lanes::Lanes(const Session& session) {
         const event::Any& what = events[i].what;
         if (const auto* allocate = std::get_if<event::Allocate>(&what)) {
           occurs_[static_cast<std::size_t>(allocate->category)] = true;
-          if (allocate->range && !allocate->range->empty()) {
+          if (is_flat(*allocate, header.padded_parameters)) {
             of_rank.lane[allocate->buffer] = sorter.place(*allocate);
           } else {
             live += loose[allocate->buffer] = allocate->bytes;

@@ -108,7 +108,7 @@ class StageView {
       if (lane < 0) continue;
       const event::Allocate& allocate = *buffer.info->allocate;
       const Rect bar = panel.lanes[static_cast<std::size_t>(lane)];
-      Drawn drawn{panel.run, panel.rank, &buffer, {}, 0, layout_.per_position, {}};
+      Drawn drawn{panel.run, panel.rank, &buffer, {}, 0, layout_.per_position, true, {}};
       drawn.box = part_of(layout_, bar, *allocate.range, bytes_of(allocate.dtype));
       drawn.x0 = bar.x0 + layout_.per_position * static_cast<float>(allocate.range->begin);
       if (work) drawn.work = work->unit_range;
@@ -119,8 +119,14 @@ class StageView {
     const auto loose = lay_out_loose(layout_, lanes_, panel, state);
     for (const LooseBox& box : loose) {
       const auto size = static_cast<float>(std::max<std::int64_t>(box.buffer->cells().size(), 1));
-      draw_buffer(
-          {panel.run, panel.rank, box.buffer, box.box, box.box.x0, box.box.width() / size, {}});
+      draw_buffer({panel.run,
+                   panel.rank,
+                   box.buffer,
+                   box.box,
+                   box.box.x0,
+                   box.box.width() / size,
+                   false,
+                   {}});
     }
     separate(panel, loose);
     absent(panel, held);

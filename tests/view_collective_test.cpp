@@ -454,7 +454,7 @@ TEST_CASE("one rank has nothing to send") {
     session.seek(session.length() * part);
     const Sheet sheet = draw_alone(
         head, session, {}, [&](Context& context) { draw_collective(context, head.area(), 0); });
-    CHECK(sheet.says("One rank: nothing to send, nothing to receive."));
+    CHECK(sheet.says("One GPU: nothing to send, nothing to receive."));
     CHECK(sheet.marks.empty());
   }
 }

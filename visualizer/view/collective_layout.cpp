@@ -1,3 +1,4 @@
+// The sizes of everything from the area, and the ways of messages between them.
 #include "visualizer/view/collective_layout.h"
 
 #include <algorithm>
@@ -136,7 +137,8 @@ void CollectiveLayout::place_circle(float heading_height) {
     const float w = area_.width() * 0.02f * static_cast<float>(i);
     for (int j = 2; j < 24; ++j) {
       const float h = area_.height() * 0.02f * static_cast<float>(j);
-      if (w > 150 || w > 1.3f * h || h > heading_height + R * 46 || w * h <= width * height)
+      if (w > 160 || w > 1.3f * h || h > heading_height + std::max(R * 46, 110.0f) ||
+          w * h <= width * height)
         continue;
       bool apart = true;
       for (int r = 1; r < shape_.ranks && apart; ++r) {

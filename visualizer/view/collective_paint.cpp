@@ -1,6 +1,5 @@
+// Cells as stripes, messages as boxes, ways as arrows.
 #include "visualizer/view/collective_paint.h"
-
-#include <fmt/format.h>
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +11,6 @@ using namespace replay;
 namespace {
 
 constexpr std::size_t kMostStories = 4;
-constexpr float kOld = 0.16f, kSpent = 0.28f;  // how much of a colour is left
 
 }  // namespace
 
@@ -23,13 +21,6 @@ const CollectiveStory& CollectiveStories::of(const Run& run, const Collective& c
   if (kept_.size() == kMostStories) kept_.erase(kept_.begin());
   kept_.push_back(std::make_unique<CollectiveStory>(run, collective));
   return *kept_.back();
-}
-
-std::string spoken(std::string_view name) {
-  std::string text(name);
-  std::replace(text.begin(), text.end(), '_', '-');
-  if (!text.empty() && text[0] >= 'a' && text[0] <= 'z') text[0] = static_cast<char>(text[0] - 32);
-  return text;
 }
 
 CollectivePainter::CollectivePainter(Context& context, int run, const CollectiveStory& story,
@@ -44,7 +35,6 @@ CollectivePainter::CollectivePainter(Context& context, int run, const Collective
       ranks_(context.session.run(run).world_size()) {}
 
 CollectiveShape CollectivePainter::shape_of(const CollectiveStory& story, int ranks, bool ring) {
-  constexpr int kMost = 32;  // more are too small to be seen: the first ones are shown
   CollectiveShape shape;
   shape.ranks = std::min(ranks, kMost);
   shape.rows = std::clamp(static_cast<int>(story.rows().size()), 1, kMost);
@@ -53,45 +43,6 @@ CollectiveShape CollectivePainter::shape_of(const CollectiveStory& story, int ra
   shape.wraps = story.wraps();
   shape.ring = ring && ranks > 1 && ranks <= 12;
   return shape;
-}
-
-void CollectivePainter::names() {
-  for (int r = 0; r < layout_.shape().ranks; ++r) {
-    Rect box = layout_.heading(r);
-    box.y1 -= std::min(5.0f, box.height() * 0.2f);
-    const RankState& state = context_.session.world(run_).ranks[static_cast<std::size_t>(r)];
-    canvas_.fill(box, theme_.rank(r), 3);
-    if (state.waiting()) canvas_.outline(box, theme_.warning, 2, 3);
-    const bool owner = collective_.owner == r;
-    if (owner) canvas_.outline(box, theme_.text, 2, 3);
-    // As much as there is room for.
-    const std::string name = fmt::format("rank {}", r), number = fmt::format("{}", r);
-    const std::string texts[] = {owner ? name + ", owner" : name, name, number};
-    for (const std::string& text : texts) {
-      bool fits = false;
-      for (const Font font : {Font::strong, Font::small}) {
-        fits = canvas_.width_of(text, font) < box.width() - (font == Font::strong ? 6.0f : 2.0f) &&
-               canvas_.line_height(font) <= box.height();
-        if (!fits) continue;
-        canvas_.label(box.inset(1, 0), text, {theme_.rank_ink(r), font, Align::center});
-        break;
-      }
-      if (fits) break;
-    }
-  }
-  if (layout_.shape().ring) return;
-  const int rows = std::min(layout_.shape().rows, static_cast<int>(story_.rows().size()));
-  for (int row = 0; row < rows; ++row) {
-    const Rect box = layout_.row_label(row);
-    if (box.empty()) continue;
-    const CollectiveStory::Row& what = story_.rows()[static_cast<std::size_t>(row)];
-    const std::string text = story_.rows_are_chunks() ? fmt::format("chunk {}", row)
-                             : what.owner >= 0        ? fmt::format("shard {}", what.owner)
-                                                      : std::string();
-    const bool high = box.height() >= canvas_.line_height(Font::body);
-    if (box.height() < canvas_.line_height(Font::small)) continue;
-    canvas_.label(box, text, {theme_.muted, high ? Font::body : Font::small, Align::right});
-  }
 }
 
 bool CollectivePainter::is_shown(const Travel& travel) const {
@@ -125,8 +76,8 @@ void CollectivePainter::stripes(Rect box, const Content& content, float alpha) {
   }
 }
 
-Rect CollectivePainter::part_of(Rect box, int row, Range range) const {
-  const Range all = story_.rows()[static_cast<std::size_t>(row)].range;
+// The part of a box, which stands for `all`, that stands for `range`.
+Rect CollectivePainter::part_of(Rect box, Range all, Range range) const {
   const auto y = [&](std::int64_t position) {
     const double part = static_cast<double>(position - all.begin) / static_cast<double>(all.size());
     return box.y0 + box.height() * static_cast<float>(part);
@@ -147,6 +98,7 @@ void CollectivePainter::rank(const RankState& state, const Moment& moment, int r
       std::min<std::size_t>(story_.rows().size(), static_cast<std::size_t>(layout_.shape().rows)));
   for (int row = 0; row < rows; ++row) {
     const Rect cell = layout_.cell(rank, row);
+    const Range all = story_.rows()[static_cast<std::size_t>(row)].range;
     pieces_.clear();
     story_.held(state, moment, rank, row, pieces_);
     if (pieces_.empty()) {
@@ -155,13 +107,13 @@ void CollectivePainter::rank(const RankState& state, const Moment& moment, int r
     }
     canvas_.fill(cell, empty());
     for (const Piece& piece : pieces_) {
-      const Rect part = part_of(cell, row, piece.range);
-      stripes(part, piece.content, piece.old ? kOld : piece.spent ? kSpent : 1.0f);
+      const Rect part = part_of(cell, all, piece.range);
+      stripes(part, piece.content, piece.old ? kOldPart : piece.spent ? kSpentPart : 1.0f);
       const bool finished = !piece.old && (!story_.adds() || piece.content.kind == Kind::reduced);
       if (finished) canvas_.outline(part, theme_.text, part.height() > 12 ? 2.0f : 1.0f);
     }
     for (const Piece& piece : pieces_) {
-      point_at(part_of(cell, row, piece.range),
+      point_at(part_of(cell, all, piece.range),
                {Target::Kind::cell, run_, rank, piece.buffer, piece.begin, piece.end, 0});
     }
   }
@@ -171,69 +123,28 @@ void CollectivePainter::rank(const RankState& state, const Moment& moment, int r
   for (const auto& [row, sum] : sums_) {
     if (row >= rows) continue;
     const Rect slot = layout_.slot(rank, row);
+    const Rect part = part_of(slot, sum.all, sum.range);
     if (sum.spent) {
       if (std::find(leaving.begin(), leaving.end(), sum.spent_by) == leaving.end()) continue;
-      stripes(slot, sum.content, kSpent);
+      stripes(part, sum.content, kSpentPart);
       canvas_.dashed(slot, theme_.faint);
     } else {
-      canvas_.fill(slot, empty());
-      stripes(slot, sum.content, 1);
+      canvas_.fill(part, empty());
+      stripes(part, sum.content, 1);
       canvas_.outline(slot, theme_.muted, 1);
     }
-    point_at(slot, {Target::Kind::cell, run_, rank, sum.buffer, sum.begin, sum.end, 0});
+    point_at(part, {Target::Kind::cell, run_, rank, sum.buffer, sum.begin, sum.end, 0});
   }
 }
 
 Way CollectivePainter::way(const Travel& travel) const {
   const auto end = [&](int rank, bool slot) {
     if (slot && layout_.shape().sums) return layout_.slot(rank, travel.row);
-    return part_of(layout_.cell(rank, travel.row), travel.row, travel.range);
+    return part_of(layout_.cell(rank, travel.row),
+                   story_.rows()[static_cast<std::size_t>(travel.row)].range, travel.range);
   };
   return layout_.way(travel.source, travel.destination, travel.row,
                      end(travel.source, travel.from_slot), end(travel.destination, travel.to_slot));
-}
-
-void CollectivePainter::legend(Rect area, Font font) {
-  const bool in_a_row = font == Font::small;
-  struct Item {
-    std::string_view text;
-    int lit;  // stripes; all: the average
-    float alpha;
-    bool slot;
-  };
-  const bool adds = story_.adds();
-  std::vector<Item> items;
-  if (adds) {
-    items.push_back({"a rank's own values", 1, 1, false});
-    if (story_.has_sums()) items.push_back({"a sum under way, in scratch", 2, 1, true});
-    items.push_back({"the average of all", ranks_, 1, false});
-    if (!collective_.opaque) items.push_back({"added already", 1, kSpent, false});
-  } else {
-    items.push_back({"the values of a rank", 1, 1, false});
-    items.push_back({"from before, to be overwritten", 1, kOld, false});
-  }
-  const float line = canvas_.line_height(font);
-  for (const Item& item : items) {
-    Rect box =
-        in_a_row
-            ? area.cut_left(std::min(area.width(), 46 + canvas_.width_of(item.text, font) + 20))
-            : area.cut_top(line + 14);
-    if (box.height() < line || box.width() < 80) return;
-    Rect sample = Rect::of_size(box.x0, box.center().y - 7, 36, item.slot ? 10 : 14);
-    canvas_.fill(sample, empty());
-    const int lit = std::min(item.lit, ranks_);
-    const float each = sample.width() / static_cast<float>(adds ? ranks_ : 1);
-    for (int r = 0; r < lit; ++r) {
-      const float x = sample.x0 + static_cast<float>(r) * each;
-      canvas_.fill({x, sample.y0, x + each, sample.y1}, with_alpha(theme_.rank(r), item.alpha));
-    }
-    if (item.slot) canvas_.outline(sample, theme_.muted);
-    else if (item.alpha == 1 && (!adds || item.lit == ranks_))
-      canvas_.outline(sample, theme_.text, 2);
-    box.x0 = sample.x1 + 8;
-    const Font fitting = canvas_.width_of(item.text, font) > box.width() ? Font::small : font;
-    canvas_.label(box, item.text, {theme_.muted, fitting, Align::left});
-  }
 }
 
 Colour CollectivePainter::empty() const {

@@ -1,8 +1,10 @@
 // Paints a collective's ranks, cells and messages where its layout says.
 #pragma once
 
-#include <map>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "visualizer/view/collective_layout.h"
 #include "visualizer/view/collective_story.h"
@@ -20,8 +22,13 @@ class CollectiveStories {
   mutable std::vector<std::unique_ptr<CollectiveStory>> kept_;  // the newest last
 };
 
+// How much is left of the colour of what is there from before, and of what is used.
+inline constexpr float kOldPart = 0.16f, kSpentPart = 0.28f;
+
 class CollectivePainter {
  public:
+  static constexpr int kMost = 32;  // ranks, rows: more are too small, the first ones are shown
+
   CollectivePainter(Context& context, int run, const CollectiveStory& story,
                     const CollectiveLayout& layout, const replay::Collective& collective);
 
@@ -40,7 +47,7 @@ class CollectivePainter {
  private:
   Colour empty() const;
   void stripes(Rect box, const replay::Content& content, float alpha);
-  Rect part_of(Rect box, int row, Range range) const;
+  Rect part_of(Rect box, Range all, Range range) const;
   Way way(const Travel& travel) const;
   bool is_shown(const Travel& travel) const;
   void line(const Way& way, Colour colour, float thickness);

@@ -107,7 +107,18 @@ void CollectiveStory::sums(const RankState& state, const Moment& moment, int ran
       piece.buffer = number;
       piece.spent = sum->left && is_past(*sum->left, moment);
       piece.spent_by = sum->left.value_or(0);
-      if (piece.begin < piece.end) pieces.emplace_back(sum->row, std::move(piece));
+      piece.all = sum->range;
+      if (piece.begin >= piece.end) continue;
+      if (!pieces.empty()) {
+        Piece& last = pieces.back().second;
+        if (last.buffer == number && last.end == piece.begin && last.all == piece.all &&
+            last.content == piece.content) {
+          last.end = piece.end;
+          last.range.end = piece.range.end;
+          continue;
+        }
+      }
+      pieces.emplace_back(sum->row, std::move(piece));
     }
   }
 }

@@ -19,6 +19,8 @@ struct Piece {
   std::int64_t begin = 0, end = 0;  // and its elements
   bool old = false;                 // from before: the collective will overwrite it
   bool spent = false;  // a contribution that is in a sum by now; a sum that has been sent on
+  // Of a sum in scratch: what all of it is about, and what has read it.
+  Range all;
   replay::EventIndex spent_by = 0;
 };
 

@@ -71,7 +71,7 @@ void draw_collective(Context& context, Rect area, int r) {
   const Collective* collective = session.collective(r);
   if (!collective || run.world_size() == 1) {
     canvas.label(area,
-                 run.world_size() == 1 ? "One rank: nothing to send, nothing to receive."
+                 run.world_size() == 1 ? "One GPU: nothing to send, nothing to receive."
                                        : "No collectives in this run.",
                  {theme.muted, Font::body, Align::center});
     return;
@@ -89,7 +89,11 @@ void draw_collective(Context& context, Rect area, int r) {
                fmt::format("elements {} – {}", with_commas(collective->range.begin),
                            with_commas(collective->range.end)),
                {theme.muted, Font::small, Align::right});
-  canvas.label(area.cut_top(canvas.line_height(Font::body) + 4), line_of(story, *collective, now),
+  std::string line = line_of(story, *collective, now);
+  if (run.world_size() > CollectivePainter::kMost) {
+    line += fmt::format("; the first {} of {} GPUs", CollectivePainter::kMost, run.world_size());
+  }
+  canvas.label(area.cut_top(canvas.line_height(Font::body) + 4), line,
                {theme.muted, Font::body, Align::left});
   area.cut_top(8);
 

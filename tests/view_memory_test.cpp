@@ -198,6 +198,46 @@ TEST_CASE("At every moment the curve is what the world holds") {
   }
 }
 
+TEST_CASE("In every column the buffers fill exactly what is alive, stacked by age") {
+  Runs runs;
+  runs.add("zero3", 3);
+  runs.all.push_back(random_run(3000, 7));
+  Session session(runs.all);
+  for (const auto& [run, rank] : {std::pair{0, 0}, {0, 2}, {1, 0}}) {
+    const MemoryCurve& curve = memory_curve(session, run, rank);
+    for (const int width : {1, 13, 300, 2000}) {
+      const auto& columns = curve.columns(width);
+      // By column and category: what is stacked, by where it begins.
+      std::vector<std::map<std::pair<Memory, std::int64_t>, const MemoryBand*>> stacks(
+          static_cast<std::size_t>(width));
+      for (const MemoryBand& band : curve.bands(width)) {
+        REQUIRE(band.first < band.last);
+        REQUIRE(band.last <= width);
+        for (int c = band.first; c < band.last; ++c) {
+          const auto key = std::pair{band.category, band.below};
+          REQUIRE(stacks[static_cast<std::size_t>(c)].emplace(key, &band).second);
+        }
+      }
+      for (std::size_t c = 0; c < columns.size(); ++c) {
+        LiveBytes live{};
+        std::array<std::int64_t, kMemoryCategories> last{};
+        for (const auto& [key, band] : stacks[c]) {
+          const auto category = static_cast<std::size_t>(band->category);
+          REQUIRE(band->below == live[category]);
+          REQUIRE(band->buffer > last[category]);
+          last[category] = band->buffer;
+          live[category] += band->bytes;
+        }
+        REQUIRE(live == columns[c]->live);
+      }
+      // The world at a column's moment has just these buffers.
+      const std::size_t c = columns.size() / 2;
+      const World world = session.run(run).at(*columns[c]->event + 1);
+      CHECK(world.ranks[static_cast<std::size_t>(rank)].buffers.size() == stacks[c].size());
+    }
+  }
+}
+
 TEST_CASE("Ticks are round, begin at 0 and are as many as have room") {
   CHECK(ticks(14 << 20, 8) == std::vector<std::int64_t>{0, 2 << 20, 4 << 20, 6 << 20, 8 << 20,
                                                         10 << 20, 12 << 20, 14 << 20});
@@ -216,7 +256,7 @@ TEST_CASE("The parts of the memory view do not overlap and lie within it") {
   for (const Rect area : {Rect{0, 0, 860, 480}, Rect{10, 20, 400, 300}, Rect{0, 0, 100, 60},
                           Rect{5, 5, 1500, 900}, Rect{0, 0, 20, 10}}) {
     for (int runs = 1; runs <= 6; ++runs) {
-      const MemoryParts parts = memory_parts(area, runs);
+      const MemoryParts parts = memory_parts(area, runs, 1 + runs % 3);
       std::vector<Rect> all = {parts.heading, parts.legend, parts.steps, parts.iterations};
       for (const auto& band : parts.bands) {
         all.insert(all.end(), {band.title, band.scale, band.plot});
@@ -350,12 +390,21 @@ TEST_CASE("A click on the memory view goes to the highest moment under the point
   session.view = View::memory;
   Headless head(1280, 720);
   const Rect main = parts_of(session, head.area(), Content::window).main;
-  const MemoryParts parts = memory_parts(main, 2);
+  session.seek(session.length());
+  head.layout(session);
+  std::vector<Rect> plots;
+  for (const Mark& mark : head.marks()) {
+    if (mark.target.kind == Target::Kind::moment && mark.box.width() > 400) {
+      plots.push_back(mark.box);
+    }
+  }
+  REQUIRE(plots.size() == 2);
+  REQUIRE(main.contains(plots[0]));
   for (const int r : {0, 1}) {
-    const Rect plot = parts.bands[static_cast<std::size_t>(r)].plot;
+    const Rect plot = plots[static_cast<std::size_t>(r)];
     for (const float part : {0.2f, 0.55f, 0.9f}) {
       Input input;
-      input.mouse = {plot.x0 + std::floor(plot.width() * part) + 0.5f, plot.y1 - 2.5f};
+      input.mouse = {plot.x0 + std::floor(plot.width() * part) + 0.5f, plot.y1 - 0.5f};
       input.pressed = input.down = true;
       head.layout(session, Content::window, input);
       const auto& columns =
@@ -367,6 +416,9 @@ TEST_CASE("A click on the memory view goes to the highest moment under the point
       CHECK(session.selected.begin == static_cast<std::int64_t>(Memory::parameters));
       const RankState& state = session.world(r).ranks[0];
       CHECK(state.total.live == columns[column]->total);
+      const auto* pointed = state.buffer(session.selected.buffer);
+      REQUIRE(pointed);
+      CHECK(pointed->info->allocate->category == Memory::parameters);
     }
     session.selected = {};
   }

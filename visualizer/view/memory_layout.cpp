@@ -7,12 +7,12 @@
 
 namespace zero::view {
 
-MemoryParts memory_parts(Rect area, int runs) {
+MemoryParts memory_parts(Rect area, int runs, int legend_lines) {
   constexpr float kScale = 62, kTitle = 20, kLeast = 24;
   MemoryParts parts;
   parts.heading = area.cut_top(24);
-  parts.legend = area.cut_top(22);
-  area.cut_top(2);
+  parts.legend = area.cut_top(20 * static_cast<float>(legend_lines));
+  area.cut_top(4);
   parts.iterations = area.cut_bottom(18);
   parts.steps = area.cut_bottom(18);
   area.cut_bottom(4);

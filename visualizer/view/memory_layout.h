@@ -19,7 +19,7 @@ struct MemoryParts {
   Rect steps, iterations;   // the axis below the last one
 };
 // None overlap, all lie within `area`; what has no room is empty.
-MemoryParts memory_parts(Rect area, int runs);
+MemoryParts memory_parts(Rect area, int runs, int legend_lines = 1);
 
 // Round numbers of bytes from 0 up to `most`, at most `count` above 0: multiples of a power of two.
 std::vector<std::int64_t> ticks(std::int64_t most, int count);

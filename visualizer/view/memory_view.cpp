@@ -95,12 +95,38 @@ void draw_areas(Canvas& canvas, const std::vector<Segment>& segments, const Rect
   }
 }
 
-std::optional<Memory> category_at(const MemoryStep& step, std::int64_t bytes) {
+// What of the stack is at a height, and the height within its category.
+std::optional<Memory> category_at(const MemoryStep& step, std::int64_t& bytes) {
   for (const Memory category : kStack) {
-    bytes -= step.live[static_cast<std::size_t>(category)];
-    if (bytes < 0) return category;
+    const std::int64_t here = step.live[static_cast<std::size_t>(category)];
+    if (bytes < here) return category;
+    bytes -= here;
   }
   return std::nullopt;
+}
+
+// Where a band is on the screen: a box for each run of columns in which nothing below it changes.
+template <class Visit>
+void visit_boxes(const MemoryBand& band, const std::vector<const MemoryStep*>& columns,
+                 const Rect& plot, const Scale& scale, Visit visit) {
+  Rect box;
+  for (int column = band.first; column < band.last; ++column) {
+    const MemoryStep& step = *columns[static_cast<std::size_t>(column)];
+    std::int64_t below = band.below;
+    for (const Memory category : kStack) {
+      if (category == band.category) break;
+      below += step.live[static_cast<std::size_t>(category)];
+    }
+    const float bottom = scale.y(plot, below), top = scale.y(plot, below + band.bytes);
+    const float x = plot.x0 + static_cast<float>(column);
+    if (box.x1 == x && box.y0 == top && box.y1 == bottom) {
+      box.x1 = x + 1;
+      continue;
+    }
+    if (!box.empty()) visit(box);
+    box = {x, top, x + 1, bottom};
+  }
+  if (!box.empty()) visit(box);
 }
 
 Target moment(int run, int rank, const MemoryStep& step, std::optional<Memory> category) {
@@ -116,10 +142,9 @@ Target moment(int run, int rank, const MemoryStep& step, std::optional<Memory> c
 class Bands {
  public:
   Bands(Context& context, Rect area)
-      : context_(context),
-        canvas_(context.canvas),
-        session_(context.session),
-        parts_(memory_parts(area, session_.size())) {
+      : context_(context), canvas_(context.canvas), session_(context.session) {
+    const int lines = lay_out(area.width(), [](const Entry&, const Rect&) {});
+    parts_ = memory_parts(area, session_.size(), lines);
     scale_.clocks = std::max(session_.length(), 1.0);
     std::int64_t most = 1;
     for (int r = 0; r < session_.size(); ++r) most = std::max(most, curve(r).peak().total);
@@ -173,40 +198,61 @@ class Bands {
     }
   }
 
-  void draw_legend() {
-    Rect row = parts_.legend;
-    const Theme& theme = canvas_.theme();
+  // One entry: a style, or, without one, the line of the closed form.
+  struct Entry {
+    const Style* style;
+    std::string_view text;
+  };
+  std::vector<Entry> legend() const {
+    std::vector<Entry> entries;
     for (const Memory category : kStack) {
       bool there = false;
       for (int r = 0; r < session_.size() && !there; ++r) {
-        for (const MemoryStep& step : curve(r).steps()) {
-          there = step.live[static_cast<std::size_t>(category)] > 0;
-          if (there) break;
-        }
+        there = curve(r).highest(category) > 0;
       }
-      if (!there) continue;
-      const Style& style = theme.category(category);
-      const float width = 14 + 5 + canvas_.width_of(style.name, Font::small) + 1;
-      if (row.width() < width) return;
-      Rect item = row.cut_left(width);
-      row.cut_left(14);
-      const Rect chip = Rect::of_size(item.x0, std::round(item.center().y) - 6, 14, 12);
-      canvas_.fill(chip, style.fill);
-      canvas_.pattern(chip, style.pattern, with_alpha(style.ink, 0.3f));
-      item.cut_left(19);
-      canvas_.label(item, style.name, {theme.muted, Font::small});
+      const Style& style = canvas_.theme().category(category);
+      if (there) entries.push_back({&style, style.name});
     }
     bool claimed = false;
     for (int r = 0; r < session_.size(); ++r) claimed = claimed || claim_of(r);
-    const std::string_view words = "closed form of the model states";
-    const float width = 24 + canvas_.width_of(words, Font::small) + 1;
-    if (!claimed || row.width() < width) return;
-    const float y = std::round(row.center().y);
-    for (int i = 0; i < 3; ++i) {
-      canvas_.fill(Rect::of_size(row.x0 + static_cast<float>(8 * i), y, 4, 1), theme.text);
+    if (claimed) entries.push_back({nullptr, "formula of model states"});
+    return entries;
+  }
+
+  // Lays the entries out in lines of `width`, as many as it takes; returns how many.
+  template <class Visit>
+  int lay_out(float width, Visit visit) const {
+    float x = 0;
+    int line = 0;
+    for (const Entry& entry : legend()) {
+      const float wide = 20 + canvas_.width_of(entry.text, Font::small) + 1;
+      if (x > 0 && x + wide > width) {
+        x = 0;
+        ++line;
+      }
+      visit(entry, Rect::of_size(x, static_cast<float>(20 * line), std::min(wide, width), 20));
+      x += wide + 14;
     }
-    row.cut_left(24);
-    canvas_.label(row, words, {theme.muted, Font::small});
+    return line + 1;
+  }
+
+  void draw_legend() {
+    const Theme& theme = canvas_.theme();
+    const Rect& area = parts_.legend;
+    lay_out(area.width(), [&](const Entry& entry, Rect box) {
+      box = {box.x0 + area.x0, box.y0 + area.y0, box.x1 + area.x0, box.y1 + area.y0};
+      if (!area.contains(box, 0.5f)) return;
+      Rect chip = Rect::of_size(std::round(box.x0), std::round(box.center().y) - 6, 14, 12);
+      if (entry.style) {
+        canvas_.fill(chip, entry.style->fill);
+        canvas_.pattern(chip, entry.style->pattern, with_alpha(entry.style->ink, 0.3f));
+      } else {
+        canvas_.fill({chip.x0, chip.y0 + 6, chip.x0 + 4, chip.y0 + 7}, theme.text);
+        canvas_.fill({chip.x0 + 8, chip.y0 + 6, chip.x0 + 12, chip.y0 + 7}, theme.text);
+      }
+      box.cut_left(20);
+      canvas_.label(box, entry.text, {theme.muted, Font::small});
+    });
   }
 
   void draw_band(int r, const MemoryParts::Band& band) {
@@ -221,6 +267,7 @@ class Bands {
     }
     const MemoryCurve& shown = curve(r);
     draw_areas(canvas_, segments_of(shown, band.plot), band.plot, scale_);
+    draw_buffers(shown, band);
     // The grid once more, faintly, over the areas.
     for (const std::int64_t tick : marks) {
       const float y = scale_.y(band.plot, tick);
@@ -231,6 +278,20 @@ class Bands {
     draw_budget(shown, band);
     draw_moment(r, shown, band);
     draw_title(r, shown, band);
+  }
+
+  // Lines between the buffers of a category, where they are high enough to be told apart.
+  void draw_buffers(const MemoryCurve& shown, const MemoryParts::Band& band) {
+    const int width = std::max(1, static_cast<int>(band.plot.width()));
+    const auto& columns = shown.columns(width);
+    const double least = 4 * scale_.bytes / band.plot.height();
+    for (const MemoryBand& buffer : shown.bands(width)) {
+      if (static_cast<double>(buffer.bytes) < least) continue;
+      const Colour ink = with_alpha(canvas_.theme().category(buffer.category).ink, 0.3f);
+      visit_boxes(buffer, columns, band.plot, scale_, [&](const Rect& box) {
+        canvas_.fill({box.x0, box.y0, box.x1, box.y0 + 1}, ink);
+      });
+    }
   }
 
   // Where the model states end, as the formulas say: the top of what is lowest in the stack.
@@ -260,13 +321,17 @@ class Bands {
     const Point mouse = context_.input.mouse;
     const MemoryStep* step = &shown.at(session_.clock());
     std::optional<Memory> category;
+    std::int64_t buffer = -1;
     if (context_.controls && band.plot.contains(mouse)) {
       const auto& columns = shown.columns(std::max(1, static_cast<int>(band.plot.width())));
       const auto column = static_cast<std::size_t>(mouse.x - band.plot.x0);
       if (column >= columns.size()) return;
       step = columns[column];
-      const double bytes = static_cast<double>(band.plot.y1 - mouse.y) / band.plot.height();
-      category = category_at(*step, static_cast<std::int64_t>(bytes * scale_.bytes));
+      const double part = static_cast<double>(band.plot.y1 - mouse.y) / band.plot.height();
+      auto bytes = static_cast<std::int64_t>(part * scale_.bytes);
+      category = category_at(*step, bytes);
+      if (category)
+        buffer = draw_buffer_at(shown, band, static_cast<int>(column), *category, bytes);
       const float x = std::floor(mouse.x);
       canvas_.fill({x, band.plot.y0, x + 1, band.plot.y1}, canvas_.theme().text);
       if (pressed(band.plot)) {
@@ -274,7 +339,32 @@ class Bands {
         session_.seek(std::max(begin, step->clock));
       }
     }
-    if (step->event) canvas_.mark(band.plot, moment(r, session_.rank, *step, category));
+    if (!step->event) return;
+    Target target = moment(r, session_.rank, *step, category);
+    target.buffer = buffer;
+    canvas_.mark(band.plot, target);
+  }
+
+  // Shows the whole life of the buffer at a place; returns its number, or -1.
+  std::int64_t draw_buffer_at(const MemoryCurve& shown, const MemoryParts::Band& band, int column,
+                              Memory category, std::int64_t bytes) {
+    const int width = std::max(1, static_cast<int>(band.plot.width()));
+    std::int64_t found = -1;
+    for (const MemoryBand& buffer : shown.bands(width)) {
+      const bool here = buffer.category == category && buffer.first <= column &&
+                        column < buffer.last && buffer.below <= bytes &&
+                        bytes < buffer.below + buffer.bytes;
+      if (here) found = buffer.buffer;
+    }
+    if (found < 0) return found;
+    for (const MemoryBand& buffer : shown.bands(width)) {
+      if (buffer.buffer != found) continue;
+      visit_boxes(buffer, shown.columns(width), band.plot, scale_, [&](Rect box) {
+        box.y1 = std::max(box.y1, box.y0 + 2);  // to be seen
+        canvas_.fill(box, with_alpha(canvas_.theme().text, 0.35f));
+      });
+    }
+    return found;
   }
 
   // The run's name and what it holds now; the peak is named above where it is.

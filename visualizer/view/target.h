@@ -14,7 +14,8 @@ struct Target {
     cell,      // run, rank, buffer, [begin, end) elements of the buffer
     transfer,  // run, rank (of the sender), event (its Send)
     chapter,   // run, event: the position where the chapter begins
-    moment,    // run, rank, event: a place of the memory curve
+    moment,    // run, rank, event: a place of the memory curve; maybe its buffer, and the
+               // category there: [begin, end) of Memory, empty: none
     control    // event: which control; its own view knows
   };
   Kind kind = Kind::none;

@@ -125,7 +125,14 @@ Lines say_moment(const Context& context, const Target& target) {
     lines.push_back(fmt::format("{} {}", context.canvas.theme().categories[category].name,
                                 format_bytes(state.memory[category].live)));
   }
-  if (const std::string text = largest(state, target); !text.empty()) lines.push_back(text);
+  const BufferInfo* info = run.buffer(target.rank, target.buffer);
+  if (info) {
+    lines.push_back(fmt::format("{} {}, since {}", info->allocate->name,
+                                format_bytes(info->allocate->bytes),
+                                step_text(step_of(run, info->birth))));
+  } else if (const std::string text = largest(state, target); !text.empty()) {
+    lines.push_back(text);
+  }
   return lines;
 }
 

@@ -118,7 +118,7 @@ std::string hop_text(const event::Hop& hop) {
 
 std::string touch_text(const Run& run, const Touched& touched) {
   const event::Any& what = run.event(touched.event).what;
-  if (const auto* write = std::get_if<event::Write>(&what)) return write->what + " written";
+  if (const auto* write = std::get_if<event::Write>(&what)) return "written: " + write->what;
   if (const auto* library = std::get_if<event::Library>(&what)) {
     return library->name + (library->average ? ": average of all" : ": copy");
   }

@@ -420,6 +420,44 @@ TEST_CASE("gradients have a stripe of who contributed, one colour until they are
   CHECK(seen[replay::Kind::reduced] > 0);
 }
 
+TEST_CASE("a partial sum has the stripes of the ranks that are in it") {
+  constexpr int K = 3;
+  const TemporaryFolder folder;
+  run_collectives(folder.path(), Algorithm::ring, K, 33);
+  Session session({Run::open(folder.path())});
+  Headless headless(1280, 720);
+  std::set<int> sizes;
+  for (std::size_t position = 0; position < session.run(0).size(); ++position) {
+    session.seek_position(0, position);
+    bool any = false;
+    for (const replay::RankState& rank : session.world(0).ranks) any |= rank.collective.has_value();
+    if (!any) continue;
+    const Image image = headless.frame(session, Content::plain);
+    for (const Mark& mark : headless.marks()) {
+      if (mark.target.kind != Target::Kind::cell || mark.box.width() < 12) continue;
+      const replay::Buffer& buffer = *state_of(session, mark.target).buffer(mark.target.buffer);
+      const replay::Content& content = buffer.cells().at(mark.target.begin).content;
+      const int n = content.contributors.size();
+      if (content.kind != replay::Kind::partial_sum || n < 2) continue;
+      // Neighbours that hold the same would share its stripes.
+      const auto differs = [&](std::int64_t element) {
+        return !buffer.cells().holds(element, 1) ||
+               buffer.cells().at(element).content.kind != replay::Kind::partial_sum;
+      };
+      if (!differs(mark.target.begin - 1) || !differs(mark.target.end)) continue;
+      for (int k = 0; k < K; ++k) {
+        const float part = (static_cast<float>(k) + 0.45f) / float{K};
+        const Colour pixel =
+            pixel_of(image, {mark.box.x0 + mark.box.width() * part, mark.box.y1 - 2});
+        INFO("position " << position << " buffer " << mark.target.buffer << " rank " << k);
+        CHECK((pixel == headless.theme().rank(k)) == content.contributors.contains(k));
+      }
+      sizes.insert(n);
+    }
+  }
+  CHECK(sizes.count(2) == 1);
+}
+
 TEST_CASE("the cell that is selected has an outline") {
   const Runs runs({"zero1"}, 3);
   Session session = runs.session();

@@ -15,7 +15,7 @@ Colour toned(const Style& style, const Content& content, Colour panel, int world
       part = 0.10f;
       break;
     case Kind::zero:
-      part = 0.26f;
+      part = 0.36f;
       break;
     case Kind::unknown:
       part = 0.26f;

@@ -7,127 +7,15 @@
 #include "visualizer/view/bytes_facts.h"
 #include "visualizer/view/kept.h"
 #include "visualizer/view/memory_layout.h"
+#include "visualizer/view/memory_stack.h"
 #include "visualizer/view/views.h"
 #include "visualizer/view/words.h"
 
 namespace zero::view {
 namespace {
 
-// From the bottom: what stays while a run trains, then what comes and goes.
 // Of Target::control: the rank is the one to show.
 constexpr std::size_t kMemoryRankControl = 1000;
-
-constexpr Memory kStack[] = {Memory::parameters,    Memory::gradients, Memory::optimizer_states,
-                             Memory::communication, Memory::workspace, Memory::activations,
-                             Memory::temporary};
-
-struct Scale {
-  double clocks = 1, bytes = 1;  // that a plot is wide and high
-
-  float x(const Rect& plot, double clock) const {
-    return plot.x0 + static_cast<float>(clock / clocks) * plot.width();
-  }
-  float y(const Rect& plot, std::int64_t b) const {
-    return std::round(plot.y1 - static_cast<float>(static_cast<double>(b) / bytes) * plot.height());
-  }
-};
-
-// Columns of the screen, next to each other, that show one step.
-struct Segment {
-  float x0, x1;
-  const MemoryStep* step;
-};
-
-std::vector<Segment> segments_of(const MemoryCurve& curve, const Rect& plot) {
-  std::vector<Segment> segments;
-  const auto& columns = curve.columns(std::max(1, static_cast<int>(plot.width())));
-  float x = plot.x0;
-  for (const MemoryStep* step : columns) {
-    if (segments.empty() || segments.back().step != step) segments.push_back({x, x, step});
-    segments.back().x1 = ++x;
-  }
-  return segments;
-}
-
-// A pattern over an area of many narrow boxes, which Canvas::pattern leaves out each by itself.
-void draw_pattern(Canvas& canvas, const std::vector<Rect>& boxes, const Style& style) {
-  const Colour ink = with_alpha(style.ink, 0.16f);
-  if (style.pattern != Pattern::dots && style.pattern != Pattern::horizontal) {
-    for (const Rect& box : boxes) canvas.pattern(box, style.pattern, ink);
-    return;
-  }
-  constexpr float kApart = 6;
-  const auto first = [](float from) { return std::ceil(from / kApart) * kApart; };
-  for (const Rect& box : boxes) {
-    for (float y = first(box.y0 + 1); y + 1 < box.y1; y += kApart) {
-      if (style.pattern == Pattern::horizontal) {
-        canvas.fill({box.x0, y, box.x1, y + 1}, ink);
-        continue;
-      }
-      for (float x = first(box.x0); x < box.x1; x += kApart) {
-        canvas.fill(Rect::of_size(x, y, 2, 2), ink);
-      }
-    }
-  }
-}
-
-void draw_areas(Canvas& canvas, const std::vector<Segment>& segments, const Rect& plot,
-                const Scale& scale) {
-  std::vector<std::int64_t> below(segments.size(), 0);
-  std::vector<Rect> boxes;
-  for (const Memory category : kStack) {
-    const Style& style = canvas.theme().category(category);
-    boxes.clear();
-    for (std::size_t i = 0; i < segments.size(); ++i) {
-      const std::int64_t bytes = segments[i].step->live[static_cast<std::size_t>(category)];
-      const float bottom = scale.y(plot, below[i]), top = scale.y(plot, below[i] + bytes);
-      below[i] += bytes;
-      if (top >= bottom) continue;
-      Rect* last = boxes.empty() ? nullptr : &boxes.back();
-      if (last && last->x1 == segments[i].x0 && last->y0 == top && last->y1 == bottom) {
-        last->x1 = segments[i].x1;
-      } else {
-        boxes.push_back({segments[i].x0, top, segments[i].x1, bottom});
-      }
-    }
-    for (const Rect& box : boxes) canvas.fill(box, style.fill);
-    draw_pattern(canvas, boxes, style);
-  }
-}
-
-// What of the stack is at a height, and the height within its category.
-std::optional<Memory> category_at(const MemoryStep& step, std::int64_t& bytes) {
-  for (const Memory category : kStack) {
-    const std::int64_t here = step.live[static_cast<std::size_t>(category)];
-    if (bytes < here) return category;
-    bytes -= here;
-  }
-  return std::nullopt;
-}
-
-// Where a band is on the screen: a box for each run of columns in which nothing below it changes.
-template <class Visit>
-void visit_boxes(const MemoryBand& band, const std::vector<const MemoryStep*>& columns,
-                 const Rect& plot, const Scale& scale, Visit visit) {
-  Rect box;
-  for (int column = band.first; column < band.last; ++column) {
-    const MemoryStep& step = *columns[static_cast<std::size_t>(column)];
-    std::int64_t below = band.below;
-    for (const Memory category : kStack) {
-      if (category == band.category) break;
-      below += step.live[static_cast<std::size_t>(category)];
-    }
-    const float bottom = scale.y(plot, below), top = scale.y(plot, below + band.bytes);
-    const float x = plot.x0 + static_cast<float>(column);
-    if (box.x1 == x && box.y0 == top && box.y1 == bottom) {
-      box.x1 = x + 1;
-      continue;
-    }
-    if (!box.empty()) visit(box);
-    box = {x, top, x + 1, bottom};
-  }
-  if (!box.empty()) visit(box);
-}
 
 Target moment(int run, int rank, const MemoryStep& step, std::optional<Memory> category) {
   Target target{Target::Kind::moment, run, rank};
@@ -205,7 +93,7 @@ class Bands {
   };
   std::vector<Entry> legend() const {
     std::vector<Entry> entries;
-    for (const Memory category : kStack) {
+    for (const Memory category : kMemoryStack) {
       bool there = false;
       for (int r = 0; r < session_.size() && !there; ++r) {
         there = curve(r).highest(category) > 0;
@@ -266,8 +154,8 @@ class Bands {
       canvas_.label(box, tick_text(tick), {theme.muted, Font::small, Align::right});
     }
     const MemoryCurve& shown = curve(r);
-    draw_areas(canvas_, segments_of(shown, band.plot), band.plot, scale_);
-    draw_buffers(shown, band);
+    const MemoryStack stack(canvas_, shown, band.plot, scale_);
+    stack.draw();
     // The grid once more, faintly, over the areas.
     for (const std::int64_t tick : marks) {
       const float y = scale_.y(band.plot, tick);
@@ -276,22 +164,8 @@ class Bands {
     }
     draw_claim(r, band);
     draw_budget(shown, band);
-    draw_moment(r, shown, band);
+    draw_moment(r, shown, band, stack);
     draw_title(r, shown, band);
-  }
-
-  // Lines between the buffers of a category, where they are high enough to be told apart.
-  void draw_buffers(const MemoryCurve& shown, const MemoryParts::Band& band) {
-    const int width = std::max(1, static_cast<int>(band.plot.width()));
-    const auto& columns = shown.columns(width);
-    const double least = 4 * scale_.bytes / band.plot.height();
-    for (const MemoryBand& buffer : shown.bands(width)) {
-      if (static_cast<double>(buffer.bytes) < least) continue;
-      const Colour ink = with_alpha(canvas_.theme().category(buffer.category).ink, 0.3f);
-      visit_boxes(buffer, columns, band.plot, scale_, [&](const Rect& box) {
-        canvas_.fill({box.x0, box.y0, box.x1, box.y0 + 1}, ink);
-      });
-    }
   }
 
   // Where the model states end, as the formulas say: the top of what is lowest in the stack.
@@ -317,54 +191,26 @@ class Bands {
   }
 
   // What the pointer is at, or else the present moment, can be pointed at; a click goes there.
-  void draw_moment(int r, const MemoryCurve& shown, const MemoryParts::Band& band) {
+  void draw_moment(int r, const MemoryCurve& shown, const MemoryParts::Band& band,
+                   const MemoryStack& stack) {
     const Point mouse = context_.input.mouse;
     const MemoryStep* step = &shown.at(session_.clock());
-    std::optional<Memory> category;
-    std::int64_t buffer = -1;
+    MemoryStack::Place place;
     if (context_.controls && band.plot.contains(mouse)) {
-      const auto& columns = shown.columns(std::max(1, static_cast<int>(band.plot.width())));
-      const auto column = static_cast<std::size_t>(mouse.x - band.plot.x0);
-      if (column >= columns.size()) return;
-      step = columns[column];
-      const double part = static_cast<double>(band.plot.y1 - mouse.y) / band.plot.height();
-      auto bytes = static_cast<std::int64_t>(part * scale_.bytes);
-      category = category_at(*step, bytes);
-      if (category)
-        buffer = draw_buffer_at(shown, band, static_cast<int>(column), *category, bytes);
+      step = &stack.step_at(mouse);
+      place = stack.at(mouse);
+      stack.draw_life(place.buffer);
       const float x = std::floor(mouse.x);
       canvas_.fill({x, band.plot.y0, x + 1, band.plot.y1}, canvas_.theme().text);
       if (pressed(band.plot)) {
-        const double begin = static_cast<double>(column) * scale_.clocks / columns.size();
-        session_.seek(std::max(begin, step->clock));
+        const double part = std::floor(mouse.x - band.plot.x0) / band.plot.width();
+        session_.seek(std::max(part * scale_.clocks, step->clock));
       }
     }
     if (!step->event) return;
-    Target target = moment(r, session_.rank, *step, category);
-    target.buffer = buffer;
+    Target target = moment(r, session_.rank, *step, place.category);
+    target.buffer = place.buffer;
     canvas_.mark(band.plot, target);
-  }
-
-  // Shows the whole life of the buffer at a place; returns its number, or -1.
-  std::int64_t draw_buffer_at(const MemoryCurve& shown, const MemoryParts::Band& band, int column,
-                              Memory category, std::int64_t bytes) {
-    const int width = std::max(1, static_cast<int>(band.plot.width()));
-    std::int64_t found = -1;
-    for (const MemoryBand& buffer : shown.bands(width)) {
-      const bool here = buffer.category == category && buffer.first <= column &&
-                        column < buffer.last && buffer.below <= bytes &&
-                        bytes < buffer.below + buffer.bytes;
-      if (here) found = buffer.buffer;
-    }
-    if (found < 0) return found;
-    for (const MemoryBand& buffer : shown.bands(width)) {
-      if (buffer.buffer != found) continue;
-      visit_boxes(buffer, shown.columns(width), band.plot, scale_, [&](Rect box) {
-        box.y1 = std::max(box.y1, box.y0 + 2);  // to be seen
-        canvas_.fill(box, with_alpha(canvas_.theme().text, 0.35f));
-      });
-    }
-    return found;
   }
 
   // The run's name and what it holds now; the peak is named above where it is.
@@ -459,7 +305,7 @@ class Bands {
   Canvas& canvas_;
   Session& session_;
   MemoryParts parts_;
-  Scale scale_;
+  MemoryScale scale_;
   std::int64_t highest_ = 0;
 };
 

@@ -189,7 +189,7 @@ class Row {
   // colour where there is only one.
   void stripes(Rect box) const {
     const int K = run_.world_size();
-    if (box.height() < 6 || box.width() < 3 || K < 2) return;
+    if (box.height() < 9 || box.width() < 3 || K < 2) return;
     Rect stripe = box.cut_bottom(std::clamp(box.height() * 0.3f, 2.0f, 5.0f));
     const RankSet& who = content_->contributors;
     if (who.size() == 1) {

@@ -544,6 +544,43 @@ TEST_CASE("a strip shows a ring's sums grow by one rank a step") {
   }
 }
 
+TEST_CASE("a strip shows an owner's sum of direct messages grow by one rank a step") {
+  const int K = 4;
+  const TemporaryFolder folder;
+  const auto run = run_of(folder, Algorithm::direct, K, 4 * K);
+  Session session({run});
+  const Headless head(1280, 720);
+  const Sheet sheet = draw_alone(head, session, {}, [&](Context& context) {
+    draw_collective_strip(context, head.area(), 0, session.collectives(0)[1]);
+  });
+  // GPU 3 adds in rank order and itself last: sums of 1, 2 and then all. A cell is one of scratch
+  // when its buffer has no range.
+  std::map<float, std::map<float, int>>
+      most;  // by the place of the picture: stripes of GPU 3's sum
+  for (const Label& label : sheet.labels) {
+    if (label.text == "before" || label.text == "after" || label.text.find("step") == 0) {
+      most[label.box.y0][label.box.x0] = 0;
+    }
+  }
+  for (const Mark& mark : sheet.marks) {
+    if (mark.target.kind != Target::Kind::cell || mark.target.rank != 3) continue;
+    const bool scratch = !run->buffer(3, mark.target.buffer)->allocate->range;
+    int lit = 0;
+    for (int r = 0; r < K; ++r) {
+      const float x = mark.box.x0 + mark.box.width() * (static_cast<float>(r) + 0.5f) / K;
+      lit += pixel(sheet.image, {x, mark.box.center().y}) == head.theme().rank(r);
+    }
+    auto row = std::prev(most.upper_bound(mark.box.y0));
+    auto picture = std::prev(row->second.upper_bound(mark.box.x0));
+    if (scratch || lit == K) picture->second = std::max(picture->second, lit);
+  }
+  std::vector<int> grown;
+  for (const auto& [y, row] : most) {
+    for (const auto& [x, lit] : row) grown.push_back(lit);
+  }
+  CHECK(grown == std::vector<int>{0, 1, 2, 4, 4});
+}
+
 TEST_CASE("a strip of many steps leaves some out and keeps the first and the last") {
   const TemporaryFolder folder;
   const auto run = run_of(folder, Algorithm::ring, 8, 8 * 7);

@@ -20,6 +20,7 @@ struct Shot {
   std::vector<EventIndex> sent;  // in this step
   bool adds = false;
   std::vector<std::size_t> positions;  // by rank: what it has is what it had then
+  std::vector<bool> passed;            // by rank: the events looked at are later ones
   std::vector<RankState> states;       // by rank
 };
 
@@ -65,13 +66,14 @@ void thin_out(std::vector<Shot>& shots, std::size_t most) {
   shots = std::move(left);
 }
 
-// A rank's state follows from its own events alone: what it has after a step is what it has after
-// its last receive of it, wherever the others are by then.
+// A rank's state follows from its own events alone: what it has after a step is what it has
+// before its first receive of a later one, wherever the others are by then.
 void play(std::vector<Shot>& shots, const Run& run, const Collective& collective,
           std::optional<std::int64_t> chunk) {
   const auto K = static_cast<std::size_t>(run.world_size());
   for (Shot& shot : shots) {
     shot.positions.assign(K, collective.begin);
+    shot.passed.assign(K, false);
     shot.states.resize(K);
   }
   for (const Part& part : collective.parts) {
@@ -83,10 +85,12 @@ void play(std::vector<Shot>& shots, const Run& run, const Collective& collective
     const event::Hop* hop = run.hop(e);
     if (!hop || hop->collective != collective.number || (chunk && hop->chunk != *chunk)) continue;
     if (std::holds_alternative<event::Send>(run.event(e).what)) continue;
+    const auto rank = static_cast<std::size_t>(run.rank_of(e));
     for (Shot& shot : shots) {
-      if (shot.step && hop->step <= *shot.step && *shot.step > 0) {
-        shot.positions[static_cast<std::size_t>(run.rank_of(e))] = e + 1;
-      }
+      if (!shot.step || *shot.step == 0 || shot.passed[rank]) continue;
+      // A sum that lands may bear an earlier step's number: it is over when a later one begins.
+      shot.passed[rank] = hop->step > *shot.step;
+      if (!shot.passed[rank]) shot.positions[rank] = e + 1;
     }
   }
   struct Stop {

@@ -141,7 +141,8 @@ TEST_CASE("another algorithm, and a single GPU, are told otherwise") {
             "shard's owner, who adds them all up and divides by 3: the average."});
   const auto alone = run_of("zero1", 1, folder.path() + "/alone");
   REQUIRE(told(*alone, 3).size() == 1);
-  CHECK(has(told(*alone, 3)[0], "with one GPU: its own values already are the result, so nothing is sent."));
+  CHECK(has(told(*alone, 3)[0],
+            "with one GPU: its own values already are the result, so nothing is sent."));
 }
 
 TEST_CASE("a message takes long enough to be followed") {

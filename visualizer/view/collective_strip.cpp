@@ -164,6 +164,7 @@ void draw_collective_strip(Context& context, Rect area, int r, const Collective&
                        static_cast<float>(shape.rows + 2);
   const int columns = columns_for(area, count, std::clamp(aspect, 0.6f, 4.0f));
   const int rows = (count + columns - 1) / columns;
+  std::vector<std::pair<int, Piece>> sums;
   for (int i = 0; i < count; ++i) {
     const Shot& shot = shots[static_cast<std::size_t>(i)];
     Rect box = area.row(i / columns, rows, 12).column(i % columns, columns, 12);
@@ -179,7 +180,19 @@ void draw_collective_strip(Context& context, Rect area, int r, const Collective&
     painter.names();
     for (int rank = 0; rank < shape.ranks; ++rank) {
       const auto at = static_cast<std::size_t>(rank);
-      painter.rank(shot.states[at], {shot.positions[at], shot.step}, rank, shot.sent);
+      const Moment moment{shot.positions[at], shot.step};
+      // Where a message went into a sum that has landed since, its place is still to be seen.
+      std::vector<EventIndex> leaving = shot.sent;
+      sums.clear();
+      story.sums(shot.states[at], moment, rank, sums);
+      for (const EventIndex send : shot.sent) {
+        const auto travel = story.travel(send);
+        if (!travel || !travel->to_slot || travel->destination != rank) continue;
+        for (const auto& [row, sum] : sums) {
+          if (row == travel->row && sum.spent) leaving.push_back(sum.spent_by);
+        }
+      }
+      painter.rank(shot.states[at], moment, rank, leaving);
     }
     for (const EventIndex send : shot.sent) painter.arrow(send, theme.text, 2);
     const int place = columns * rows - 1;  // free, if it is not this one's

@@ -448,7 +448,7 @@ TEST_CASE("Contents are put in words, of one rank, of some and of all") {
   CHECK(content_text(content, 4) == "sum of all 4 ranks");
   content.kind = Kind::reduced;
   CHECK(content_text(content, 4) == "average of all 4 ranks");
-  CHECK(content_text(replay::Content(), 4) == "nothing yet");
+  CHECK(content_text(replay::Content(), 4) == "nothing written");
   CHECK(range_text({0, 4096}) == "[0, 4,096)");
   CHECK(names_at({{"a", {0, 4}}, {"b", {4, 9}}, {"c", {9, 12}}}, {3, 5}) == "a, b");
   CHECK(names_at({{"a", {0, 4}}, {"b", {4, 9}}, {"c", {9, 12}}}, {0, 12}) == "a \u2013 c (3)");

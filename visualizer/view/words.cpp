@@ -83,7 +83,7 @@ std::string content_text(const Content& content, int world_size) {
   const std::string ranks = rank_text(content.contributors, world_size);
   switch (content.kind) {
     case Kind::nothing:
-      return "nothing yet";
+      return "nothing written";
     case Kind::initial:
       return "initial weights";
     case Kind::zero:

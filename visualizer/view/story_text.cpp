@@ -24,8 +24,8 @@ std::string called(const CollectiveFacts& c) {
   for (char& letter : name) {
     if (letter == '_') letter = '-';
   }
-  if (c.algorithm == "ring") return "Ring " + name;
-  if (c.algorithm == "direct") return "Direct " + name;
+  if (c.algorithm == "ring") return fmt::format("Ring {}", name);
+  if (c.algorithm == "direct") return fmt::format("Direct {}", name);
   name[0] = static_cast<char>(name[0] - 'a' + 'A');
   return name;
 }
@@ -207,7 +207,7 @@ std::string sentence_of(const ChapterFacts& facts, const Chapter& chapter, int K
   } else if (!facts.collectives.empty()) {
     sentence = of_collective(facts.collectives.front(), facts, K);
     for (std::size_t i = 1; i < facts.collectives.size(); ++i) {
-      sentence += " " + of_collective(facts.collectives[i], facts, K);
+      sentence += fmt::format(" {}", of_collective(facts.collectives[i], facts, K));
     }
   } else if (facts.updated != Extent::none) {
     sentence = of_update(facts, K);

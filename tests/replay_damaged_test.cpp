@@ -107,6 +107,23 @@ TEST_CASE("a growing run, read on after any bytes, is the run that reading it wh
   require_same(*Run::from(reader.log()), *Run::open(growing.path()));
 }
 
+TEST_CASE("the lowest rank says which run it is, even if a file of another run was there first") {
+  const TemporaryFolder older, newer, folder;
+  SmallRun(older.path(), {.world_size = 3, .iterations = 1});
+  SmallRun(newer.path(), {.world_size = 2, .iterations = 1, .run = "small 2"});
+  write_whole_file(rank_file(folder, 2), read_whole_file(rank_file(older, 2)));
+  LogReader reader(folder.path());
+  reader.read();
+  CHECK(Run::from(reader.log())->world_size() == 3);
+  for (int r = 1; r >= 0; --r) {
+    write_whole_file(rank_file(folder, r), read_whole_file(rank_file(newer, r)));
+    CHECK(reader.read());
+    CHECK(Run::from(reader.log())->header().run == "small 2");
+  }
+  require_same(*Run::from(reader.log()), *Run::open(newer.path()));
+  CHECK(Run::from(reader.log())->notes().empty());
+}
+
 TEST_CASE("a run is loaded, followed to its end and cancelled in a thread of its own") {
   using namespace std::chrono_literals;
   const auto wait = [](const auto& done) {

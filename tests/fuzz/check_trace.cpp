@@ -11,6 +11,7 @@
 
 #include "common/trace/chrome.h"
 #include "common/trace/reader.h"
+#include "tests/fuzz/corpus.h"
 #include "tests/support/told_event.h"
 #include "visualizer/replay/alignment.h"
 #include "visualizer/replay/collectives.h"
@@ -22,19 +23,6 @@ namespace {
 
 void require(bool holds, std::string_view what) {
   if (!holds) throw Broken(std::string(what));
-}
-
-std::string path_of(const std::string& directory, std::size_t rank) {
-  return fmt::format("{}/rank{}.jsonl", directory, rank);
-}
-
-// A message is one line that a person can read, and says of which file it speaks.
-void check_message(const std::string& message, const std::string& directory) {
-  require(message.starts_with(directory), "a message does not begin with the file: " + message);
-  require(message.size() < directory.size() + 500, "a message is too long: " + message);
-  const bool plain = std::none_of(message.begin(), message.end(),
-                                  [](unsigned char c) { return c < 0x20 || c == 0x7f; });
-  require(plain, "a message has control characters: " + message);
 }
 
 // ---- the two parsers ----------------------------------------------------------------------------
@@ -224,22 +212,19 @@ void check_run(const std::shared_ptr<const Run>& run, const std::string& directo
   }
 }
 
-// Read in two parts, as a trace that grows, it is the same: unless two headers quarrel, where the
-// one that is there first wins.
+// Read in two parts, as a trace that grows, it is the same.
 void check_growing(const std::string& directory, const Run& whole) {
-  const auto quarrel = [](const std::string& note) { return note.find("left out") < note.size(); };
-  if (std::any_of(whole.notes().begin(), whole.notes().end(), quarrel)) return;
   const std::string growing = directory + "/growing";
   std::filesystem::create_directories(growing);
   LogReader reader(growing);
   for (const std::size_t part : {2, 1}) {
     for (std::size_t r = 0; r < kMostFiles; ++r) {
       std::error_code error;
-      const auto size = std::filesystem::file_size(path_of(directory, r), error);
+      const auto size = std::filesystem::file_size(rank_path(directory, r), error);
       if (error) continue;
-      std::filesystem::copy_file(path_of(directory, r), path_of(growing, r),
+      std::filesystem::copy_file(rank_path(directory, r), rank_path(growing, r),
                                  std::filesystem::copy_options::overwrite_existing);
-      std::filesystem::resize_file(path_of(growing, r), size / part);
+      std::filesystem::resize_file(rank_path(growing, r), size / part);
     }
     try {
       reader.read();
@@ -267,32 +252,9 @@ void check_export(const std::string& directory) {
 
 }  // namespace
 
-std::vector<std::string> files_of(std::string_view entry) {
-  std::vector<std::string> files(1);
-  while (!entry.empty()) {
-    const std::size_t end = std::min(entry.find('\n'), entry.size() - 1) + 1;
-    const std::string_view line = entry.substr(0, end);
-    entry.remove_prefix(end);
-    if (line != kNextRank) files.back() += line;
-    else if (files.size() == kMostFiles) break;
-    else files.emplace_back();
-  }
-  return files;
-}
-
-void write_files(const std::string& directory, const std::vector<std::string>& files) {
-  for (std::size_t r = 0; r < kMostFiles; ++r) {
-    if (r >= files.size()) {
-      std::filesystem::remove(path_of(directory, r));
-      continue;
-    }
-    std::ofstream(path_of(directory, r), std::ios::binary) << files[r];
-  }
-}
-
 std::vector<std::string> check_trace(const std::string& directory, bool also_other_readers) {
   if (also_other_readers) {
-    for (std::size_t r = 0; r < kMostFiles; ++r) check_parsers(path_of(directory, r));
+    for (std::size_t r = 0; r < kMostFiles; ++r) check_parsers(rank_path(directory, r));
     check_export(directory);
   }
   std::shared_ptr<const Run> run;

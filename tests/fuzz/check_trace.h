@@ -3,20 +3,9 @@
 
 #include <stdexcept>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace zero::replay {
-
-// A line that begins the next rank's file in an entry of the corpus.
-inline constexpr std::string_view kNextRank = "# next rank\n";
-
-// The ranks' files of an entry: what is between those lines. At most kMostFiles.
-inline constexpr std::size_t kMostFiles = 8;
-std::vector<std::string> files_of(std::string_view entry);
-
-// Writes `files` as DIRECTORY/rank0.jsonl, ... and removes those of earlier calls.
-void write_files(const std::string& directory, const std::vector<std::string>& files);
 
 // Reads DIRECTORY's traces, plays them, and asks everything; also with the usual parser beside the
 // quick one, as they grow, and as trace_export does, unless that is told not to be. Returns the

@@ -69,11 +69,16 @@ void LogReader::open_files() {
       if (header.rank != static_cast<int>(r)) {
         throw TraceError(fmt::format("{}:1: this is the trace of rank {}", file.path, header.rank));
       }
-      if (first && header.run != first->log.header.run) {
-        throw TraceError(file.path + ":1: left out: it belongs to another run");
+      const bool other_run = first && header.run != first->log.header.run;
+      const bool other_size =
+          first && (header.world_size != first->log.header.world_size ||
+                    header.padded_parameters != first->log.header.padded_parameters);
+      if ((other_run || other_size) && &file < first) {  // the lowest rank says which run it is
+        files_.clear();
+        return open_files();
       }
-      if (first && (header.world_size != first->log.header.world_size ||
-                    header.padded_parameters != first->log.header.padded_parameters)) {
+      if (other_run) throw TraceError(file.path + ":1: left out: it belongs to another run");
+      if (other_size) {
         throw TraceError(fmt::format("{}:1: left out: the header does not agree with that of {}",
                                      file.path, first->path));
       }

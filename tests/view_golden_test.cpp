@@ -99,22 +99,22 @@ Drawn drawn(Session& session, const Picture& p) {
   return result;
 }
 
-Tolerance tolerance() {
-  Headless head(64, 64);
+// Whether words are as wide here as in the kept pictures. Where they are not, legends and captions
+// break elsewhere and all below them moves: such pictures cannot be compared.
+bool same_letters() {
+  const Headless head(64, 64);
   const Canvas canvas(nullptr, head.theme(), head.fonts());
-  const bool same = std::abs(canvas.width_of(kWords, Font::small) - kWidthSmall) < 0.5f &&
-                    std::abs(canvas.width_of(kWords, Font::title) - kWidthTitle) < 0.5f;
-  return same ? same_letters() : other_letters();
+  return std::abs(canvas.width_of(kWords, Font::small) - kWidthSmall) < 1.5f &&
+         std::abs(canvas.width_of(kWords, Font::title) - kWidthTitle) < 1.5f;
 }
 
 std::string compare(const std::string& name, const Image& actual) {
   const Image golden = golden_picture(name, actual);
   if (golden.width != actual.width || golden.height != actual.height) return "another size";
   const Difference d = difference_of(actual, golden);
-  const Tolerance most = tolerance();
-  if (most.allows(d)) return "";
+  if (kTolerance.allows(d)) return "";
   return fmt::format("{}: mean {:.3f} (at most {}), worst {:.1f} (at most {}) at {}, {}; {}", name,
-                     d.mean, most.mean, d.worst, most.worst, d.worst_x, d.worst_y,
+                     d.mean, kTolerance.mean, d.worst, kTolerance.worst, d.worst_x, d.worst_y,
                      keep_difference(name, actual, golden));
 }
 
@@ -129,6 +129,10 @@ TEST_CASE("the letters of these pictures are told from others by their widths") 
 }
 
 TEST_CASE("the pictures are as they were when they were looked at") {
+  if (!same_letters()) {
+    WARN("not compared: the pictures were kept with Roboto, which is not what is used here");
+    return;
+  }
   const TracedRuns all(kAll, small());
   for (const Picture& p : kPictures) {
     std::vector<std::shared_ptr<const replay::Run>> runs;
@@ -160,10 +164,16 @@ TEST_CASE("the same work traced again gives the same bytes of every picture") {
 
 // ---- what must not be kept ----
 
-// Whether the picture of a changed run is told from the kept one.
-bool is_told(const Image& changed, const std::string& name) {
-  const Image golden = golden_picture(name, changed);
-  return !tolerance().allows(difference_of(changed, golden));
+// Whether the picture of a changed run is told from that of the run as it was.
+bool is_told(const Image& changed, const Image& before) {
+  return !kTolerance.allows(difference_of(changed, before));
+}
+
+Image four_stages(const TracedRuns& runs, const std::string& at = "2:3") {
+  Session session = runs.session();
+  Picture p = picture("four_stages");
+  p.at = at;
+  return drawn(session, p).image;
 }
 
 void drop_line(const std::string& where) {
@@ -180,6 +190,8 @@ void drop_line(const std::string& where) {
 
 TEST_CASE("one buffer of another category makes another picture") {
   const TracedRuns runs(kAll, small());
+  const Image before = four_stages(runs);
+  REQUIRE_FALSE(is_told(four_stages(runs), before));
   int rank = -1, changed = 0;
   change_lines(runs.directory("zero1"), [&](nlohmann::json& line) {
     if (line["e"] == "header") rank = line["rank"];
@@ -187,12 +199,12 @@ TEST_CASE("one buffer of another category makes another picture") {
       line["category"] = "parameters";
   });
   REQUIRE(changed == 1);
-  Session session = runs.session();
-  CHECK(is_told(drawn(session, picture("four_stages")).image, "four_stages"));
+  CHECK(is_told(four_stages(runs), before));
 }
 
 TEST_CASE("a run whose shards lie elsewhere makes another picture") {
   const TracedRuns runs(kAll, small());
+  const Image before = four_stages(runs);
   const std::int64_t n = runs.session().run(2).header().padded_parameters;
   change_lines(runs.directory("zero2"), [&](nlohmann::json& line) {
     if (line["e"] != "allocate" || line["range"].is_null()) return;
@@ -201,25 +213,22 @@ TEST_CASE("a run whose shards lie elsewhere makes another picture") {
     const std::int64_t by = end + n / 20 <= n ? n / 20 : -n / 20;
     line["range"] = {begin + by, end + by};
   });
-  Session session = runs.session();
-  CHECK(is_told(drawn(session, picture("four_stages")).image, "four_stages"));
+  CHECK(is_told(four_stages(runs), before));
 }
 
-TEST_CASE("a run that is one step behind makes another picture") {
+TEST_CASE("the end of another step makes another picture") {
   const TracedRuns runs(kAll, small());
-  Session session = runs.session();
-  Picture p = picture("four_stages");
-  p.at = "2:2";
-  CHECK(is_told(drawn(session, p).image, "four_stages"));
+  CHECK(is_told(four_stages(runs, "2:2"), four_stages(runs, "2:3")));
 }
 
 TEST_CASE("one message less makes another picture") {
   const TracedRuns runs({"zero2"}, small());
   const Picture& p = picture("zero2_adding");
   std::size_t position = 0, under_way = 0;
+  Image before;
   {
     Session session = runs.session();
-    drawn(session, p);
+    before = drawn(session, p).image;
     const replay::World& world = session.world(0);
     position = world.position;
     under_way = world.in_flight.size();
@@ -234,7 +243,7 @@ TEST_CASE("one message less makes another picture") {
   session.seek_position(0, position - 1);
   REQUIRE(session.world(0).in_flight.size() == under_way - 1);
   Headless head(p.width, p.height);
-  CHECK(is_told(head.frame(session, p.content), p.name));
+  CHECK(is_told(head.frame(session, p.content), before));
 }
 
 TEST_CASE("a difference is measured in blocks of 8 by 8 pixels") {

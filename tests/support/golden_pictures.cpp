@@ -43,9 +43,6 @@ double block_difference(const Image& a, const Image& b, int x, int y) {
 
 }  // namespace
 
-Tolerance same_letters() { return {0.25, 24}; }
-Tolerance other_letters() { return {8, 255}; }
-
 Difference difference_of(const Image& a, const Image& b) {
   Difference d;
   int blocks = 0;

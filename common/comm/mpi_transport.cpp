@@ -26,9 +26,7 @@ MpiTransport::MpiTransport(double timeout_seconds) : timeout_(timeout_seconds) {
   sends_.resize(static_cast<std::size_t>(world_size_));
 }
 
-void MpiTransport::abort(const std::string& reason) noexcept {
-  end_all(reason, 1);
-}
+void MpiTransport::abort(const std::string& reason) noexcept { end_all(reason, 1); }
 
 void MpiTransport::start_send(int to, std::span<const std::byte> bytes, const Hop*) {
   for (std::size_t part = 0; part < parts_of(bytes.size()); ++part) {

@@ -82,8 +82,12 @@ void Canvas::pattern(Rect box, Pattern kind, Colour colour) {
     }
   };
   switch (kind) {
-    case Pattern::rising: slanted(1); break;
-    case Pattern::falling: slanted(-1); break;
+    case Pattern::rising:
+      slanted(1);
+      break;
+    case Pattern::falling:
+      slanted(-1);
+      break;
     case Pattern::crossed:
       slanted(1);
       slanted(-1);
@@ -101,7 +105,8 @@ void Canvas::pattern(Rect box, Pattern kind, Colour colour) {
       for (float x = first(box.x0 + 1); x + 1 < box.x1; x += kApart)
         fill({x, box.y0, x + 1, box.y1}, colour);
       break;
-    case Pattern::plain: break;
+    case Pattern::plain:
+      break;
   }
 }
 

@@ -35,8 +35,9 @@ struct Label {
   std::string text;  // as drawn: maybe shortened
 };
 
-// Lengths are the design's pixels, of which a HiDPI screen has several device pixels each. A rectangle that is not at whole pixels is drawn at the nearest ones, so that
-// neighbours neither overlap nor leave a gap.
+// Lengths are the design's pixels, of which a HiDPI screen has several device pixels each. A
+// rectangle that is not at whole pixels is drawn at the nearest ones, so that neighbours neither
+// overlap nor leave a gap.
 class Canvas {
  public:
   Canvas(ImDrawList* list, const Theme& theme, const Fonts& fonts);

@@ -44,9 +44,15 @@ void draw_frame(Canvas& canvas, Session& session, const Input& input, Rect area,
     return;
   }
   switch (session.view) {
-    case View::stages: draw_stages(context, parts.main); break;
-    case View::collective: draw_collective(context, parts.main, session.focus); break;
-    case View::memory: draw_memory(context, parts.main); break;
+    case View::stages:
+      draw_stages(context, parts.main);
+      break;
+    case View::collective:
+      draw_collective(context, parts.main, session.focus);
+      break;
+    case View::memory:
+      draw_memory(context, parts.main);
+      break;
   }
   if (!parts.side_top.empty()) draw_collective(context, parts.side_top, session.focus);
   if (!parts.side.empty()) {

@@ -9,10 +9,10 @@ namespace zero::view {
 
 // What a picture is made of.
 enum class Content : std::uint8_t {
-  window,      // everything, with controls
-  picture,     // the main view with its caption, beside it the bytes
-  plain,       // the main view with its caption
-  strip        // the steps of the session's collective
+  window,   // everything, with controls
+  picture,  // the main view with its caption, beside it the bytes
+  plain,    // the main view with its caption
+  strip     // the steps of the session's collective
 };
 
 // Draws everything within `area`, follows the pointer, and leaves the marks and labels in `canvas`.

@@ -74,23 +74,23 @@ class Session {
   // ---- what the viewer chose ----
   View view = View::stages;
   Colouring colouring = Colouring::category;
-  int focus = 0;       // the run that the keys and the collective view are about
-  int rank = 0;        // the rank that the memory view is about
-  bool ring = false;   // the collective view: on a ring, or in a row
+  int focus = 0;      // the run that the keys and the collective view are about
+  int rank = 0;       // the rank that the memory view is about
+  bool ring = false;  // the collective view: on a ring, or in a row
   Target hovered, selected;
   bool help = false;
-  int scrolled = 0;    // lines that what is selected has been scrolled by
-  Target scrolled_of;  // what they are of: for another selection they do not count
+  int scrolled = 0;         // lines that what is selected has been scrolled by
+  Target scrolled_of;       // what they are of: for another selection they do not count
   int scrolled_above = -1;  // lines above what is to stay in its place; -1: not known
-  bool dark = false;       // the theme; whoever makes the canvas sees to it
-  bool quit = false;       // the viewer wants to leave
-  bool scrubbing = false;  // the pointer holds the playhead
+  bool dark = false;        // the theme; whoever makes the canvas sees to it
+  bool quit = false;        // the viewer wants to leave
+  bool scrubbing = false;   // the pointer holds the playhead
 
   // ---- playback ----
   bool playing = false;
   double speed = 1;
-  bool loop = false;   // over the collective shown, again and again
-  bool live = false;   // more of a run may come: playing goes on at the end, and waits there
+  bool loop = false;  // over the collective shown, again and again
+  bool live = false;  // more of a run may come: playing goes on at the end, and waits there
   replay::Order order() const { return run(0).order(); }
   // How quickly each moment passes.
   const Pace& pace() const { return *pace_; }

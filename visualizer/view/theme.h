@@ -31,10 +31,10 @@ struct Style {
 
 struct Theme {
   bool dark = false;
-  Colour background = 0, panel = 0;        // behind everything; behind a view
-  Colour text = 0, muted = 0, faint = 0;   // words, lesser words, outlines
-  Colour accent = 0, warning = 0;          // the present moment, the selection; what is wrong
-  Style categories[kMemoryCategories];     // by Memory
+  Colour background = 0, panel = 0;       // behind everything; behind a view
+  Colour text = 0, muted = 0, faint = 0;  // words, lesser words, outlines
+  Colour accent = 0, warning = 0;         // the present moment, the selection; what is wrong
+  Style categories[kMemoryCategories];    // by Memory
 
   static Theme light();  // for slides and paper
   static Theme dark_();  // for a screen

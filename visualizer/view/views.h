@@ -46,8 +46,21 @@ void draw_timeline(Context& context, Rect area);
 void draw_help(Context& context, Rect area);
 
 // ---- keys ----
-enum class Key : std::uint8_t { space, left, right, up, down, home, end, tab, escape, enter,
-                                page_up, page_down, character };
+enum class Key : std::uint8_t {
+  space,
+  left,
+  right,
+  up,
+  down,
+  home,
+  end,
+  tab,
+  escape,
+  enter,
+  page_up,
+  page_down,
+  character
+};
 struct KeyPress {
   Key key = Key::character;
   char32_t character = 0;

@@ -172,6 +172,19 @@ TEST_CASE("every picture of four runs has its words and marks in their places") 
   CHECK(faults.text() == "");
 }
 
+TEST_CASE("a model of very many units is drawn in every mode") {
+  Work work = small(3);
+  work.layers = 120;
+  work.channels = 8;
+  work.batch = 3;
+  work.iterations = 1;
+  const TracedRuns runs({"ddp", "zero1"}, work);
+  Session session = runs.session();
+  Faults faults;
+  check_pictures(session, 3, faults);
+  CHECK(faults.text() == "");
+}
+
 // ---- what lies above a picture ----
 
 // The labels that come after those of the picture without what lies above it.

@@ -69,19 +69,19 @@ void CollectiveStory::held(const RankState& state, const Moment& moment, int ran
     if (!best) continue;
     const std::int64_t base = buffer->info->allocate->range->begin;
     const std::int64_t begin = atom.range.begin - base, end = atom.range.end - base;
-    // The cells of a buffer are neighbours in memory.
-    for (const Cell* cell = &buffer->cells().at(begin);; ++cell) {
+    for (std::int64_t at = begin; at < end;) {
+      const Cell& cell = buffer->cells().at(at);
+      at = cell.end;
       Piece piece;
-      piece.begin = std::max(begin, cell->begin);
-      piece.end = std::min(end, cell->end);
+      piece.begin = std::max(begin, cell.begin);
+      piece.end = std::min(end, cell.end);
       piece.range = {piece.begin + base, piece.end + base};
-      piece.content = cell->content;
+      piece.content = cell.content;
       piece.buffer = best->buffer;
       piece.old = best_grade == 0;
       piece.spent = adds_ && best->first_read && is_past(*best->first_read, moment) &&
-                    is_contribution(cell->content);
+                    is_contribution(cell.content);
       append(pieces, from, std::move(piece));
-      if (cell->end >= end) break;
     }
   }
 }

@@ -9,8 +9,10 @@ using namespace replay;
 
 namespace {
 
-constexpr std::size_t kMostLanes = 8;   // of a category: then buffers of any names share them
-constexpr std::size_t kMostByName = 4;  // the same of those that come and go
+constexpr std::size_t kMostLanes = 8;     // of a category: then buffers of any names share them
+constexpr std::size_t kMostByName = 4;    // the same of those that come and go
+constexpr std::size_t kMostKnown = 4096;  // buffers that a bar remembers: a hostile trace has more
+constexpr std::int64_t kMostBytes = std::int64_t{1} << 60;
 
 // Whether it stands for positions that there are. In a damaged trace ranges may be anything.
 bool is_flat(const event::Allocate& allocate, std::int64_t positions) {
@@ -38,11 +40,11 @@ class Lanes::Sorter {
     const std::size_t lane = choose(allocate, range);
     held_.resize(lanes_.size());
     auto& held = held_[lane];
-    held.alive.push_back({allocate.buffer, range});
+    if (held.alive.size() < kMostKnown) held.alive.push_back({allocate.buffer, range});
     const auto same = [&](const Held::Named& n) {
       return n.range == range && n.name == allocate.name;
     };
-    if (std::none_of(held.ever.begin(), held.ever.end(), same)) {
+    if (held.ever.size() < kMostKnown && std::none_of(held.ever.begin(), held.ever.end(), same)) {
       held.ever.push_back({allocate.name, range});
     }
     std::string& name = lanes_[lane].names[run_];
@@ -71,13 +73,15 @@ class Lanes::Sorter {
 
   bool is_free(std::size_t lane, Range range) const {
     return lane >= held_.size() ||
-           std::none_of(held_[lane].alive.begin(), held_[lane].alive.end(),
-                        [&](const Held::Alive& a) { return overlap(a.range, range); });
+           (held_[lane].alive.size() < kMostKnown &&
+            std::none_of(held_[lane].alive.begin(), held_[lane].alive.end(),
+                         [&](const Held::Alive& a) { return overlap(a.range, range); }));
   }
   bool was_never_used(std::size_t lane, Range range) const {
     return lane >= held_.size() ||
-           std::none_of(held_[lane].ever.begin(), held_[lane].ever.end(),
-                        [&](const Held::Named& n) { return overlap(n.range, range); });
+           (held_[lane].ever.size() < kMostKnown &&
+            std::none_of(held_[lane].ever.begin(), held_[lane].ever.end(),
+                         [&](const Held::Named& n) { return overlap(n.range, range); }));
   }
 
   // The bar of the same name; else the first where nothing else ever stood for these positions;
@@ -129,11 +133,11 @@ Lanes::Lanes(const Session& session) {
     ranks_[r].resize(static_cast<std::size_t>(run.world_size()));
     most_ranks_ = std::max(most_ranks_, run.world_size());
     positions_ = std::max(positions_, header.padded_parameters);
+    std::unordered_map<std::string_view, const event::NamedRange*> units;
+    for (const event::NamedRange& unit : header.units) units.try_emplace(unit.name, &unit);
     const auto unit_of = [&](const std::optional<std::string>& name) {
-      const auto found =
-          std::find_if(header.units.begin(), header.units.end(),
-                       [&](const event::NamedRange& unit) { return name && unit.name == *name; });
-      return found == header.units.end() ? nullptr : &*found;
+      const auto found = name ? units.find(*name) : units.end();
+      return found == units.end() ? nullptr : found->second;
     };
     for (std::size_t k = 0; k < ranks_[r].size(); ++k) {
       OfRank& of_rank = ranks_[r][k];
@@ -150,16 +154,19 @@ Lanes::Lanes(const Session& session) {
         };
         const event::Any& what = events[i].what;
         if (const auto* allocate = std::get_if<event::Allocate>(&what)) {
+          // A number that is given a second time gives no second buffer.
+          if (run.buffer(static_cast<int>(k), allocate->buffer)->allocate != allocate) continue;
           occurs_[static_cast<std::size_t>(allocate->category)] = true;
           if (is_flat(*allocate, header.padded_parameters)) {
             of_rank.lane[allocate->buffer] = sorter.place(*allocate);
           } else {
-            live += loose[allocate->buffer] = allocate->bytes;
+            loose[allocate->buffer] = allocate->bytes;
+            live = std::min(kMostBytes, live + allocate->bytes);
             most_loose_ = std::max(most_loose_, live);
           }
         } else if (const auto* freed = std::get_if<event::Free>(&what)) {
           if (const auto found = loose.find(freed->buffer); found != loose.end()) {
-            live -= found->second;
+            live = std::max<std::int64_t>(0, live - found->second);
             loose.erase(found);
           } else if (const auto lane = of_rank.lane.find(freed->buffer);
                      lane != of_rank.lane.end()) {

@@ -141,6 +141,7 @@ std::vector<Rect> rest_of(Rect bar, std::vector<Rect> held) {
   std::vector<Rect> rest;
   float x = bar.x0;
   for (const Rect& h : held) {
+    if (h.x1 <= x) continue;  // a damaged trace's may overlap
     if (h.x0 > x) rest.push_back({x, bar.y0, h.x0, bar.y1});
     if (h.y1 < bar.y1) rest.push_back({h.x0, h.y1, h.x1, bar.y1});
     x = std::max(x, h.x1);

@@ -232,6 +232,7 @@ class StageView {
       std::vector<Rect> rest;
       if (!lanes_.all()[i].passing) {
         rest = rest_of(whole_of(panel, panel.lanes[i]), held[i]);
+        std::erase_if(rest, [](const Rect& r) { return r.width() < 3; });  // not dashed
         for (Rect& r : rest) {
           const auto above = std::find_if(open.begin(), open.end(), [&](const Rect& o) {
             return o.x0 == r.x0 && o.x1 == r.x1 && o.y1 == r.y0;

@@ -20,10 +20,31 @@ std::size_t bytes_at(std::string_view text, std::size_t at) {
   return n;
 }
 
+// What a font without typographic signs, ImGui's own, shows instead of them.
+struct Sign {
+  std::string_view sign, letters;
+};
+constexpr Sign kSigns[] = {{"\u2026", "..."}, {"\u2212", "-"},  {"\u2013", "-"},
+                           {"\u2014", "-"},   {"\u2264", "<="}, {"\u2265", ">="}};
+constexpr ImWchar kAnySign = 0x2026;
+
+std::string in_letters(std::string_view text) {
+  std::string result(text);
+  for (const Sign& s : kSigns) {
+    for (auto at = result.find(s.sign); at != std::string::npos; at = result.find(s.sign, at)) {
+      result.replace(at, s.sign.size(), s.letters);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
 Canvas::Canvas(ImDrawList* list, const Theme& theme, const Fonts& fonts)
-    : list_(list), theme_(theme), fonts_(fonts) {}
+    : list_(list),
+      theme_(theme),
+      fonts_(fonts),
+      has_signs_(font(Font::body)->FindGlyphNoFallback(kAnySign) != nullptr) {}
 
 ImFont* Canvas::font(Font f) const { return fonts_.by_use[static_cast<std::size_t>(f)]; }
 
@@ -145,7 +166,9 @@ void Canvas::mark(Rect box, const Target& target, Colour fill) {
   if (!box.empty()) marks_.push_back({box, target, fill});
 }
 
-Rect Canvas::label(Rect box, std::string_view text, TextStyle style) {
+Rect Canvas::label(Rect box, std::string_view words, TextStyle style) {
+  const std::string spelled = has_signs_ ? std::string() : in_letters(words);
+  const std::string_view text = has_signs_ ? words : spelled;
   const float height = line_height(style.font);
   const Rect nowhere{box.x0, box.y0, box.x0, box.y0};
   if (text.empty() || height > box.height() + 2) return nowhere;
@@ -162,7 +185,7 @@ Rect Canvas::label(Rect box, std::string_view text, TextStyle style) {
     }
     if (letters < 2) return nowhere;
     while (kept > 0 && text[kept - 1] == ' ') --kept;
-    shown = std::string(text.substr(0, kept)).append(kEllipsis);
+    shown = std::string(text.substr(0, kept)).append(has_signs_ ? kEllipsis : kSigns[0].letters);
     width = width_of(shown, style.font);
   }
   float x = box.x0;
@@ -199,8 +222,10 @@ float Canvas::paragraph(Rect box, std::string_view text, TextStyle style) {
   return used;
 }
 
-float Canvas::width_of(std::string_view text, Font f) const {
+float Canvas::width_of(std::string_view words, Font f) const {
   const ImFont* face = font(f);
+  const std::string spelled = has_signs_ ? std::string() : in_letters(words);
+  const std::string_view text = has_signs_ ? words : spelled;
   return face->CalcTextSizeA(line_height(f), 1e9f, 0, text.data(), text.data() + text.size()).x;
 }
 

@@ -81,6 +81,7 @@ class Canvas {
   ImDrawList* list_;
   const Theme& theme_;
   const Fonts& fonts_;
+  bool has_signs_;  // whether the fonts have an ellipsis and the like
   std::vector<Mark> marks_;
   std::vector<Label> labels_;
   std::vector<Rect> clips_;

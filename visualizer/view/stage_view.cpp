@@ -7,6 +7,7 @@
 #include "visualizer/view/stage_layout.h"
 #include "visualizer/view/stage_legend.h"
 #include "visualizer/view/stage_words.h"
+#include "visualizer/view/story_waiting.h"
 #include "visualizer/view/views.h"
 
 namespace zero::view {
@@ -95,9 +96,10 @@ class StageView {
     const Busy* work = lanes_.work(panel.run, panel.rank, state.done);
     if (state.over && state.done > 0 && !state.waiting()) work = nullptr;
     rulers(panel, run, work);
-    if (state.waiting()) {
-      canvas_.label(panel.work, "waits; its trace ends", {theme_.warning, Font::small});
-      canvas_.outline(panel.box, theme_.warning, 2);
+    if (const auto halt = halt_of(session_, panel.run, panel.rank)) {
+      const Colour colour = halt->wrong ? theme_.warning : theme_.muted;
+      if (!panel.work.empty()) canvas_.label(panel.work, halt->words, {colour, Font::small});
+      if (halt->broken) canvas_.outline(panel.box, theme_.warning, 2);
     } else if (work) {
       words(panel, *work);
     }
@@ -251,6 +253,7 @@ class StageView {
     }
   }
   void dash(const std::vector<Rect>& boxes, std::size_t lane_after) {
+    if (boxes.empty()) return;  // before the first lane there is none to ask for its colour
     const Style& style = theme_.category(lanes_.all()[lane_after - 1].category);
     for (const Rect& box : boxes) {
       if (box.width() < 3 || box.height() < 3) continue;

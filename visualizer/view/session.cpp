@@ -118,7 +118,11 @@ const Collective* Session::collective(int r) const {
       all.begin(), all.end(), position,
       [](std::size_t p, const Collective& collective) { return p < collective.begin; });
   if (next == all.begin()) return all.empty() ? nullptr : &all.front();
-  return &*std::prev(next);
+  const Collective& last = *std::prev(next);
+  const int step = chapter(r);
+  const bool of_this_step =
+      step >= 0 && last.begin >= run(r).chapters()[static_cast<std::size_t>(step)].begin;
+  return position < last.end || of_this_step || next == all.end() ? &last : &*next;
 }
 
 int Session::chapter(int r) const {

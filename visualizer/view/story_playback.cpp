@@ -54,12 +54,17 @@ void Session::go_to_step(int number) {
     return step.clock > clock_ + kSlack;
   });
   const std::int64_t iteration = after == steps_.begin() ? -1 : std::prev(after)->iteration;
-  const auto wanted = [&](const StepBegin& step) {
-    return step.number == number && step.iteration == iteration;
+  const auto focused = static_cast<std::size_t>(focus);
+  const auto in_focus = [&](const StepBegin& step) {
+    return step.number == number && alignment_->phases()[step.phase].has[focused];
   };
-  auto found = std::find_if(after, steps_.end(), wanted);
-  if (found == steps_.end()) found = std::find_if(steps_.begin(), steps_.end(), wanted);
-  if (found == steps_.end()) {
+  const auto now = [&](const StepBegin& step) {
+    return in_focus(step) && step.iteration == iteration;
+  };
+  auto found = std::find_if(after, steps_.end(), now);
+  if (found == steps_.end()) found = std::find_if(steps_.begin(), steps_.end(), now);
+  if (found == steps_.end()) found = std::find_if(after, steps_.end(), in_focus);
+  if (found == steps_.end()) {  // only other runs have it
     found = std::find_if(after, steps_.end(),
                          [&](const StepBegin& step) { return step.number == number; });
   }

@@ -8,8 +8,12 @@ namespace zero::view {
 namespace {
 
 ImVec2 vec(Point p) { return {p.x, p.y}; }
+// At whole pixels; what lies far outside of any screen is cut off, so that no pattern is drawn
+// there.
 Rect snapped(Rect r) {
-  return {std::round(r.x0), std::round(r.y0), std::round(r.x1), std::round(r.y1)};
+  static constexpr float kFar = 32768;
+  const auto at = [](float v) { return std::clamp(std::round(v), -kFar, kFar); };
+  return {at(r.x0), at(r.y0), at(r.x1), at(r.y1)};
 }
 constexpr std::string_view kEllipsis = "\u2026";
 

@@ -8,6 +8,7 @@
 
 #include "visualizer/export/export.h"
 #include "visualizer/export/moments.h"
+#include "visualizer/replay/read.h"
 #include "visualizer/view/session.h"
 #include "visualizer/window/window.h"
 
@@ -104,7 +105,7 @@ int show_pictures(const Arguments& arguments) {
   std::vector<std::shared_ptr<const replay::Run>> runs;
   for (const std::string& directory : arguments.window.directories) {
     runs.push_back(replay::Run::open(directory, arguments.window.order));
-    for (const std::string& note : runs.back()->notes()) {
+    for (const std::string& note : runs.back()->first_notes()) {
       fmt::print(stderr, "visualizer: {}\n", note);
     }
   }
@@ -125,6 +126,21 @@ int show_pictures(const Arguments& arguments) {
     return 2;
   }
   return 0;
+}
+
+int show_in_window(const WindowOptions& options) {
+  // Names that are no run's are told before a display is asked for; with one run there is a window.
+  std::vector<std::string> wrong;
+  for (const std::string& directory : options.directories) {
+    try {
+      if (!options.follow) replay::check_directory(directory);
+    } catch (const TraceError& error) {
+      wrong.push_back(error.what());
+    }
+  }
+  if (wrong.size() < options.directories.size()) return show_window(options);
+  for (const std::string& message : wrong) fmt::print(stderr, "visualizer: {}\n", message);
+  return 1;
 }
 
 int run_program(int argc, char** argv) {
@@ -204,7 +220,7 @@ int run_program(int argc, char** argv) {
   window.width = exported.width;
   window.height = exported.height;
   exported.content = kContents.at(arguments.content);
-  return exported.path.empty() ? show_window(window) : show_pictures(arguments);
+  return exported.path.empty() ? show_in_window(window) : show_pictures(arguments);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::size_t kBegin = 512;  // bytes of a header that tell one run from another
+constexpr const char* kNoTrace = ": no trace here: expected rank0.jsonl, rank1.jsonl, ...";
 
 std::string first_bytes(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
@@ -99,13 +100,19 @@ void LogReader::open_files() {
   }
   if (first) return;
   files_.clear();
+  if (first_error.empty()) check_directory(directory_);
+  throw TraceError(first_error.empty() ? directory_ + kNoTrace : first_error);
+}
+
+void check_directory(const std::string& directory) {
   std::error_code error;
-  if (first_error.empty() && !fs::is_directory(directory_, error)) {
-    first_error = directory_ + ": no such directory: give the one that --trace DIR wrote";
-  } else if (first_error.empty()) {
-    first_error = directory_ + ": no trace here: expected rank0.jsonl, rank1.jsonl, ...";
+  if (!fs::is_directory(directory, error)) {
+    throw TraceError(directory + ": no such directory: give the one that --trace DIR wrote");
   }
-  throw TraceError(first_error);
+  for (int r = 0; r < LogReader::kMostRanks; ++r) {
+    if (is_file(fmt::format("{}/rank{}.jsonl", directory, r))) return;
+  }
+  throw TraceError(directory + kNoTrace);
 }
 
 bool LogReader::read_on(File& file, Progress* progress, std::int64_t all_bytes) {

@@ -56,6 +56,9 @@ class LogReader {
   std::atomic<std::int64_t> bytes_ = 0;  // read so far, of all files
 };
 
+// Throws TraceError when there is no such directory, or no trace in it.
+void check_directory(const std::string& directory);
+
 // parse_event, quicker for the frequent kinds of events where simdjson is there; always the same.
 LineParser fast_parser();
 

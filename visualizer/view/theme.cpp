@@ -1,5 +1,6 @@
-// The palettes: Okabe and Ito's for the categories, Tol's "muted" for the ranks; both can be told
-// apart by readers with any of the usual colour deficiencies.
+// The palettes: near Okabe and Ito's for the categories, and near Tol's "muted" for the ranks,
+// moved until any two of one palette differ by at least 15 in Lab, also as they look without red or
+// without green cones (tests/view_theme_test.cpp measures that). Categories have patterns besides.
 #include "visualizer/view/theme.h"
 
 #include <imgui.h>
@@ -11,11 +12,18 @@
 namespace zero::view {
 namespace {
 
-constexpr Colour kRanks[] = {rgb(0x332288), rgb(0x88CCEE), rgb(0xCC6677), rgb(0x117733),
-                             rgb(0xDDCC77), rgb(0xAA4499), rgb(0x44AA99), rgb(0x882255)};
-constexpr Colour kRanksDark[] = {rgb(0x8F7FE8), rgb(0x88CCEE), rgb(0xE08797), rgb(0x3FB56A),
-                                 rgb(0xDDCC77), rgb(0xD070C4), rgb(0x52C4B2), rgb(0xC0527F)};
-constexpr int kRankColours = 8;
+constexpr Colour kRanks[Theme::kRankColours] = {rgb(0x34298F), rgb(0x74C5EF), rgb(0xCD6476),
+                                                rgb(0x147833), rgb(0xE1D075), rgb(0xA84197),
+                                                rgb(0x48AB9A), rgb(0x8C265A)};
+constexpr Colour kRanksDark[Theme::kRankColours] = {rgb(0x947FE8), rgb(0x91CDEB), rgb(0xDE8694),
+                                                    rgb(0x46B367), rgb(0xE0CD73), rgb(0xC96BBF),
+                                                    rgb(0x56CAB9), rgb(0xBD507C)};
+constexpr Colour kSteps[Theme::kStepColours] = {rgb(0xDCE4F1), rgb(0xC0D4FD), rgb(0xBDABCA),
+                                                rgb(0xE4BD9C), rgb(0xD6F4CF), rgb(0xF4E7A6),
+                                                rgb(0xA8C8BB)};
+constexpr Colour kStepsDark[Theme::kStepColours] = {rgb(0x37383F), rgb(0x293958), rgb(0x534A85),
+                                                    rgb(0x593620), rgb(0x396147), rgb(0x6B602F),
+                                                    rgb(0x2B6667)};
 
 unsigned channel(Colour c, int shift) { return c >> shift & 0xffu; }
 
@@ -42,13 +50,13 @@ Style style(unsigned hex, Pattern pattern, std::string_view name) {
 
 void set_categories(Theme& theme, bool dark) {
   Style* c = theme.categories;
-  c[0] = style(dark ? 0x3D9BE0 : 0x0072B2, Pattern::plain, "parameters");
-  c[1] = style(dark ? 0xEE7733 : 0xD55E00, Pattern::rising, "gradients");
-  c[2] = style(dark ? 0x1FB88A : 0x009E73, Pattern::horizontal, "optimizer states");
-  c[3] = style(0xE8B822, Pattern::dots, "activations");
-  c[4] = style(dark ? 0xDE94BE : 0xCC79A7, Pattern::falling, "temporary buffers");
-  c[5] = style(0x56B4E9, Pattern::crossed, "communication");
-  c[6] = style(dark ? 0x8A919C : 0x9AA1AB, Pattern::vertical, "workspace");
+  c[0] = style(dark ? 0x2C92D9 : 0x0F75B7, Pattern::plain, "parameters");
+  c[1] = style(dark ? 0xEE7732 : 0xD86004, Pattern::rising, "gradients");
+  c[2] = style(dark ? 0x05B485 : 0x019971, Pattern::horizontal, "optimizer states");
+  c[3] = style(dark ? 0xE9B825 : 0xEDBC29, Pattern::dots, "activations");
+  c[4] = style(dark ? 0xDF97C2 : 0xB4699F, Pattern::falling, "temporary buffers");
+  c[5] = style(dark ? 0x56B8EF : 0x53B7EC, Pattern::crossed, "communication");
+  c[6] = style(dark ? 0x858993 : 0xA0A2A5, Pattern::vertical, "workspace");
 }
 
 }  // namespace
@@ -98,6 +106,11 @@ Theme Theme::dark_() {
 
 Colour Theme::rank(int r) const { return (dark ? kRanksDark : kRanks)[r % kRankColours]; }
 Colour Theme::rank_ink(int r) const { return ink_on(rank(r)); }
+
+Colour Theme::step(int number) const {
+  const int n = (number % kStepColours + kStepColours) % kStepColours;
+  return (dark ? kStepsDark : kSteps)[n];
+}
 
 Fonts load_fonts(float scale) {
   ImGuiIO& io = ImGui::GetIO();

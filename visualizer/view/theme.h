@@ -43,6 +43,9 @@ struct Theme {
   // A second palette, distinct from the categories': who. Ranks from 8 on repeat it.
   Colour rank(int r) const;
   Colour rank_ink(int r) const;
+  // A third, pale one: of the numbered steps along a timeline, under `text`. It repeats too.
+  Colour step(int number) const;
+  static constexpr int kRankColours = 8, kStepColours = 7;
 };
 
 enum class Font : std::uint8_t { small, body, strong, title };

@@ -16,18 +16,6 @@ using namespace replay;
 
 namespace {
 
-// Of steps 0 to 6, and again. Pale, apart from the categories' and the ranks' colours.
-constexpr Colour kSteps[] = {rgb(0xDFE3E9), rgb(0xBFD4EE), rgb(0xD9C7EC), rgb(0xF6CDB2),
-                             rgb(0xC9E5BE), rgb(0xF1E2A4), rgb(0xB5E1DE)};
-constexpr Colour kStepsDark[] = {rgb(0x3A404B), rgb(0x2F4A6E), rgb(0x4D3B6B), rgb(0x6E4630),
-                                 rgb(0x33583A), rgb(0x5F5628), rgb(0x245A58)};
-constexpr int kStepColours = 7;
-
-Colour step_colour(const Theme& theme, int number) {
-  const int n = (number % kStepColours + kStepColours) % kStepColours;
-  return (theme.dark ? kStepsDark : kSteps)[n];
-}
-
 // The clock along a stretch of the screen.
 struct Scale {
   Rect area;
@@ -95,7 +83,7 @@ void draw_blocks(Context& context, const std::vector<Block>& row, int run, const
       canvas.pattern(all, Pattern::rising, theme.faint);
       continue;
     }
-    const Colour fill = step_colour(theme, row[i].number);
+    const Colour fill = theme.step(row[i].number);
     for (std::size_t k = i; k < next; ++k) {
       Rect box{scale.x(row[k].begin), area.y0, scale.x(row[k].end), area.y1};
       Target target;

@@ -72,6 +72,40 @@ TEST_CASE("a trace cut off after any line is shown up to there, and who waits is
   CHECK(waiting > 10);
 }
 
+TEST_CASE(
+    "all that is missing since a trace is cut off is one note, and of many notes few are said") {
+  const TemporaryFolder folder;
+  SmallRun(folder.path(), {.world_size = 3, .iterations = 2});
+  const auto whole = lines_of(rank_file(folder, 1));
+  const auto kept = static_cast<std::ptrdiff_t>(whole.size() / 2);
+  int lost = 0;
+  for (const std::string& line : std::vector<std::string>(whole.begin() + kept, whole.end())) {
+    lost += json::parse(line)["e"] == "send";
+  }
+  REQUIRE(lost > 2);
+  write_lines(rank_file(folder, 1), {whole.begin(), whole.begin() + kept});
+  const auto run = Run::open(folder.path());
+  REQUIRE(run->notes().size() == 2);  // the other is that the last line is missing
+  CHECK(run->notes().back() == std::to_string(lost) +
+                                   " messages from rank 1 are missing, since its trace ends at " +
+                                   rank_file(folder, 1) + ":" + std::to_string(kept));
+  CHECK(run->first_notes() == run->notes());
+
+  const TemporaryFolder many;
+  SmallRun(many.path(), {.world_size = 8, .iterations = 1});
+  for (int r = 0; r < 8; ++r) {
+    auto lines = lines_of(rank_file(many, r));
+    lines.pop_back();
+    write_lines(rank_file(many, r), lines);
+  }
+  const auto cut = Run::open(many.path());
+  REQUIRE(cut->notes().size() == 8);
+  const auto first = cut->first_notes();
+  REQUIRE(first.size() == 6);
+  CHECK(first[4] == cut->notes()[4]);
+  CHECK(first[5] == "and 3 more");
+}
+
 TEST_CASE("a growing run, read on after any bytes, is the run that reading it whole gives") {
   const TemporaryFolder whole, growing;
   SmallRun(whole.path(), {.world_size = 3, .iterations = 2});

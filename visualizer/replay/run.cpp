@@ -42,7 +42,17 @@ Run::Run(RunLog log, Order order, Progress* progress, Keyframes keep)
   notes_.insert(notes_.end(), ordered_.notes.begin(), ordered_.notes.end());
   find_buffers();
   find_chapters();
+  note_missing_messages();
   play_once(progress, keep);
+}
+
+std::vector<std::string> Run::first_notes() const {
+  constexpr std::size_t kFirst = 5;
+  std::vector<std::string> first(
+      notes_.begin(),
+      notes_.begin() + static_cast<std::ptrdiff_t>(std::min(kFirst, notes_.size())));
+  if (notes_.size() > kFirst) first.push_back(fmt::format("and {} more", notes_.size() - kFirst));
+  return first;
 }
 
 const event::Header& Run::header() const {
@@ -128,6 +138,39 @@ void Run::find_chapters() {
   }
   for (std::size_t n = 0; n < chapters_.size(); ++n) {
     chapters_[n].end = n + 1 < chapters_.size() ? chapters_[n + 1].begin : size();
+  }
+}
+
+// Where a rank's trace ends early, all that others received from it later is missing for one cause.
+void Run::note_missing_messages() {
+  struct Missing {
+    EventIndex first = 0;
+    std::int64_t count = 0;
+  };
+  std::map<int, Missing> missing;  // by the rank that sent them
+  for (EventIndex e = 0; e < size(); ++e) {
+    const auto* receive = std::get_if<event::Receive>(&event(e).what);
+    if (!receive || partner(e)) continue;
+    Missing& from = missing.try_emplace(receive->hop.source, Missing{e, 0}).first->second;
+    ++from.count;
+  }
+  for (const auto& [source, from] : missing) {
+    const bool one = from.count == 1;
+    const RankLog* log = source >= 0 && source < world_size() ? &rank(source) : nullptr;
+    std::string why;
+    if (!log || log->path.empty()) {
+      why = ", since it has no trace";
+    } else if (!log->ended) {
+      const std::size_t events = log->events.size();
+      const std::int64_t line = events == 0 ? 1 : log->events[events - 1].line;
+      why = fmt::format(", since its trace ends at {}:{}", log->path, line);
+    } else {
+      why = fmt::format("; {}:{} receives {}", rank(rank_of(from.first)).path,
+                        event(from.first).line, one ? "it" : "the first");
+    }
+    notes_.push_back(fmt::format("{} {} from rank {} {} missing{}", from.count,
+                                 one ? "message" : "messages", source, one ? "is" : "are", why));
+    if (notes_.size() >= kMostNotes + 20) return;
   }
 }
 

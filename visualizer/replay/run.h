@@ -57,6 +57,9 @@ class Run {
   const RankLog& rank(int r) const { return log_.ranks[static_cast<std::size_t>(r)]; }
   const std::string& directory() const { return log_.directory; }
   const std::vector<std::string>& notes() const { return notes_; }
+  std::vector<std::string> first_notes() const;  // a few of them, and how many more there are
+  // Those on the files alone, which stay true when more comes.
+  const std::vector<std::string>& file_notes() const { return log_.notes; }
   Order order() const { return order_; }
 
   // ---- events: 0 <= e < size() ----
@@ -91,6 +94,7 @@ class Run {
   Run(RunLog log, Order order, Progress* progress, Keyframes keep);
   void find_buffers();
   void find_chapters();
+  void note_missing_messages();
   void play_once(Progress* progress, Keyframes keep);  // keyframes, memory, notes
 
   RunLog log_;

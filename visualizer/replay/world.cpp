@@ -233,10 +233,7 @@ class Applied {
   // The message of this receive, which is not in flight any more.
   Pieces arrived(std::int64_t size) {
     const auto send = run_.partner(event_);
-    if (!send) {
-      notes_.add("received a message that no trace sends");
-      return one_piece(size, {Kind::unknown, false, false, {}});
-    }
+    if (!send) return one_piece(size, {Kind::unknown, false, false, {}});  // Run has a note of it
     auto& flying = world_.in_flight;
     const auto found =
         flying.first_not([&](const Transfer& transfer) { return transfer.send < *send; });

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "common/memory/bytes.h"
+#include "visualizer/view/story_blocks.h"
+#include "visualizer/view/story_waiting.h"
 
 namespace zero {
 
@@ -33,12 +35,38 @@ std::optional<std::int64_t> number_of(std::string_view text) {
   return number;
 }
 
-// A little before the next step, so that no rank of any run has begun it, or not all have.
+// The clock when every rank of a run has ended the chapter, and the last has not begun the next.
+double all_ended(const view::Session& session, int r, std::size_t chapter) {
+  const auto& chapters = session.run(r).chapters();
+  if (chapter + 1 == chapters.size()) return session.length();
+  const std::size_t next = chapters[chapter + 1].all_in;
+  return session.alignment().clock(static_cast<std::size_t>(r), next > 0 ? next - 1 : 0);
+}
+
+// The same for a phase; one that the chapter goes on after ends where the leading rank ends it.
+double last_ends(const view::Session& session, int r, const Alignment::Phase& phase) {
+  const auto chapter = view::chapter_of(session, r, phase);
+  if (!chapter) return phase.end;
+  for (const Alignment::Phase& other : session.alignment().phases()) {
+    if (other.begin >= phase.end && view::chapter_of(session, r, other) == chapter) {
+      return phase.end;
+    }
+  }
+  return all_ended(session, r, *chapter);
+}
+
+// A little before the next step, so that no rank of any run has begun it, or not all have. In
+// measured time: when the last rank has ended this one, while others may be further.
 double end_of(const view::Session& session, const Alignment::Phase& phase) {
   double end = phase.end;
+  double last = phase.begin;  // of all runs
   for (int r = 0; r < session.size(); ++r) {
     const auto index = static_cast<std::size_t>(r);
     if (!phase.has[index]) continue;
+    if (session.order() == Order::measured) {
+      last = std::max(last, last_ends(session, r, phase));
+      continue;
+    }
     const std::size_t position = session.alignment().position(index, phase.end);
     const auto next = session.run(r).chapter_at(position);
     if (!next) continue;
@@ -47,7 +75,7 @@ double end_of(const view::Session& session, const Alignment::Phase& phase) {
     const bool other = chapter.iteration != phase.iteration || chapter.number != phase.number;
     if (other && begins > phase.begin && begins <= end) end = begins - 0.001;
   }
-  return end;
+  return session.order() == Order::measured ? last : end;
 }
 
 std::string listed(const std::set<std::int64_t>& numbers) {
@@ -107,6 +135,10 @@ Stretch chapter_of(const view::Session& session, std::int64_t number, const std:
   const Chapter& chapter = chapters[static_cast<std::size_t>(number) - 1];
   // The position `end` is when the next step has begun.
   const bool last = chapter.end == session.run(0).size();
+  if (session.order() == Order::measured) {
+    const auto index = static_cast<std::size_t>(number) - 1;
+    return {session.alignment().clock(0, chapter.begin), all_ended(session, 0, index)};
+  }
   const std::size_t end = std::max(chapter.begin, chapter.end - (last ? 0 : 1));
   return {session.alignment().clock(0, chapter.begin), session.alignment().clock(0, end)};
 }
@@ -166,6 +198,7 @@ Stretch stretch_of(const view::Session& session, const std::string& name) {
 }
 
 Telling telling_of(const view::Session& session) {
+  const auto failing = view::failing_moment(session);
   // By iteration and step, of all runs.
   std::map<std::pair<std::int64_t, int>, std::int64_t> added;
   std::map<std::pair<std::int64_t, int>, Stretch> last;
@@ -181,7 +214,7 @@ Telling telling_of(const view::Session& session) {
       if (last.count(key) == 0 || stretch.end > last[key].end) last[key] = stretch;
     }
   }
-  if (added.empty()) return {{0, session.length()}, session.length()};
+  if (added.empty()) return {{0, session.length()}, failing.value_or(session.length())};
   const std::int64_t iteration = added.rbegin()->first.first;
   auto most = added.lower_bound({iteration, std::numeric_limits<int>::min()});
   for (auto step = most; step != added.end(); ++step) {
@@ -192,6 +225,7 @@ Telling telling_of(const view::Session& session) {
     if (std::pair(phase.iteration, phase.number) == most->first)
       telling.after = end_of(session, phase);
   }
+  if (failing) telling.after = *failing;
   return telling;
 }
 

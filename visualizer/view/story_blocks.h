@@ -17,6 +17,11 @@ struct Block {
   bool same_step = false;              // as the block before it, which goes on here
 };
 
+// Which chapter of a run a phase belongs to: the one that the phase is named after. Ranks may be in
+// other chapters meanwhile. Nothing where the run waits, or is before its first step.
+std::optional<std::size_t> chapter_of(const Session& session, int run,
+                                      const replay::Alignment::Phase& phase);
+
 // By run; each row covers the whole clock. For Session::derived.
 struct Blocks {
   explicit Blocks(const Session& session);

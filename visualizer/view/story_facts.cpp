@@ -23,6 +23,8 @@ class Reading {
       if (std::holds_alternative<event::Step>(events[i].what)) {
         if (chapter_ < facts_.size()) end_chapter();
         ++chapter_;
+        const auto& step = std::get<event::Step>(events[i].what);
+        if (chapter_ < facts_.size()) facts().after_iteration = step.iteration <= ended_;
         continue;
       }
       // What is before the first step belongs to none.
@@ -94,6 +96,8 @@ class Reading {
     if (!e.average) buffers_[e.into.buffer].gathered = true;
   }
   void operator()(const event::Iteration& e) {
+    facts().ends_iteration = true;
+    ended_ = std::max(ended_, e.iteration);
     if (e.loss) facts().loss = e.loss;
     if (e.skipped) skipped_.insert(e.iteration);
   }
@@ -143,6 +147,7 @@ class Reading {
   std::size_t chapter_ = SIZE_MAX;  // before the first
   std::map<std::int64_t, Held> buffers_;
   std::set<std::int64_t> skipped_;
+  std::int64_t ended_ = -1;  // the last iteration that has ended
 };
 
 }  // namespace

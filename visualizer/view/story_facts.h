@@ -35,6 +35,8 @@ struct ChapterFacts {
 
   Extent parameters_kept = Extent::none;  // at the end of the chapter
   bool skipped = false;                   // its iteration updates nothing
+  bool ends_iteration = false;            // some rank's iteration ends in it
+  bool after_iteration = false;           // its iteration had ended before it began
   std::optional<double> loss;             // of the iteration that ends in it
 };
 

@@ -188,6 +188,7 @@ std::string of_start(const ChapterFacts& facts, int K) {
   return sentence + ".";
 }
 
+// At the end of an iteration, where updated parameters would be sent.
 std::string of_nothing(const ChapterFacts& facts, int K) {
   std::string sentence;
   if (K > 1 && facts.parameters_kept == Extent::all) {
@@ -219,12 +220,10 @@ std::string sentence_of(const ChapterFacts& facts, const Chapter& chapter, int K
     sentence = K == 1 ? "The GPU takes the next tokens."
                       : "Each GPU takes its own micro-batch: other tokens than the other GPUs, so "
                         "their gradients will differ.";
-  } else if (facts.loss || facts.skipped) {
-    sentence = facts.skipped && !facts.loss
-                   ? "A gradient has overflowed: no GPU updates anything in this iteration."
-                   : of_nothing(facts, K);
-  } else {
-    sentence = of_nothing(facts, K);
+  } else if (facts.skipped && !facts.loss && !facts.after_iteration) {
+    sentence = "A gradient has overflowed: no GPU updates anything in this iteration.";
+  } else if (facts.ends_iteration) {
+    sentence = of_nothing(facts, K);  // a whole step; one that is cut off may go on to send
   }
   if (facts.loss) sentence += fmt::format(" The iteration ends with the loss {:.4f}.", *facts.loss);
   return sentence;

@@ -28,16 +28,23 @@ class BytesView {
   void draw() {
     const int runs = session_.size();
     const float sent_line = 22;
-    const float sent_height = kLine + 7 + sent_line * static_cast<float>(runs);
+    const std::string title = fmt::format("Sent by GPU {} in this iteration", session_.rank);
+    // The factors have a heading, as the bytes have: these are so far, those of the whole.
+    const std::string factors = has_factors() ? "a whole iteration" : "";
+    const bool beside =
+        canvas_.width_of(title, Font::strong) + canvas_.width_of(factors, Font::small) + 12 <=
+        area_.width();
+    const float sent_height =
+        kLine + 7 + (beside ? 0 : kLine) + sent_line * static_cast<float>(runs);
     Rect sent = area_;
     Rect memory = sent.cut_top(std::max(area_.height() - sent_height, 0.0f));
     memory.cut_bottom(8);
-    Rect title = memory.cut_top(kLine + 3);
+    Rect head = memory.cut_top(kLine + 3);
     if (runs == 1) {
       const BytesNow now = bytes_now(session_, facts_, 0, rank_of(0));
-      total(title, now);
+      total(head, now);
     }
-    canvas_.label(title, memory_title(), {theme_.text, Font::strong});
+    canvas_.label(head, memory_title(), {theme_.text, Font::strong});
     memory.cut_top(4);
     if (runs == 1) {
       one_run(memory);
@@ -49,8 +56,11 @@ class BytesView {
     const float free = memory.height();
     sent.y0 -= free;
     sent.y1 -= free;
-    canvas_.label(sent.cut_top(kLine + 3), "Sent by it in this iteration",
-                  {theme_.text, Font::strong});
+    Rect line = sent.cut_top(kLine + 3);
+    Rect of_factors = beside ? line.cut_right(canvas_.width_of(factors, Font::small) + 1) : Rect{};
+    canvas_.label(line, title, {theme_.text, Font::strong});
+    if (!beside) of_factors = sent.cut_top(kLine);
+    canvas_.label(of_factors, factors, {theme_.muted, Font::small, Align::right});
     sent.cut_top(4);
     for (int r = 0; r < runs; ++r) run_sent(sent.cut_top(sent_line), r);
   }
@@ -203,6 +213,45 @@ class BytesView {
     }
   }
 
+  // How often the first run's bytes each sends in a whole iteration.
+  std::optional<double> factor(int r) const {
+    const auto first = facts_.claims(0).sent, own = facts_.claims(r).sent;
+    if (session_.size() == 1 || !own || !first || *first <= 0) return {};
+    return static_cast<double>(*own) / static_cast<double>(*first);
+  }
+  bool has_factors() const {
+    for (int r = 0; r < session_.size(); ++r) {
+      if (factor(r)) return true;
+    }
+    return false;
+  }
+
+  // What has been sent of what the formula says: "1,024 of 2,048 B", or in fewer words.
+  enum class Words : std::uint8_t { exact, brief, percent };
+  std::string sent_words(int r, std::int64_t sent, Words words) const {
+    const auto claimed = facts_.claims(r).sent;
+    if (!facts_.sends_known(r)) return "not traced";
+    if (!claimed) return with_commas(sent) + " B";
+    if (words == Words::exact) {
+      return fmt::format("{} of {} B", with_commas(sent), with_commas(*claimed));
+    }
+    if (words == Words::brief) {
+      return fmt::format("{} of {}", short_bytes(sent), short_bytes(*claimed));
+    }
+    const double part = static_cast<double>(sent) / static_cast<double>(std::max(*claimed, sent));
+    return fmt::format("{:.0f}% sent", *claimed > 0 ? 100 * part : 100.0);
+  }
+  // At its longest, in all runs: their bars have the same length.
+  float sent_width(Words words) const {
+    float width = 0;
+    for (int r = 0; r < session_.size(); ++r) {
+      const std::int64_t most = std::max(facts_.claims(r).sent.value_or(0), now_sent(r));
+      width = std::max(width, canvas_.width_of(sent_words(r, most, words), Font::small));
+    }
+    return width + 2;
+  }
+  std::int64_t now_sent(int r) const { return bytes_now(session_, facts_, r, rank_of(r)).sent; }
+
   // The outline is the formula's length, the bar what has been sent of it.
   void run_sent(Rect line, int r) {
     const int rank = rank_of(r);
@@ -213,29 +262,29 @@ class BytesView {
       canvas_.label(line.cut_left(std::min(58.0f, line.width() * 0.2f)), session_.name(r),
                     {theme_.text, Font::small});
     }
-    const auto first = facts_.claims(0).sent;
     if (session_.size() > 1) {
       const Rect ratio = line.cut_right(38);
-      if (claimed && first && *first > 0) {
-        const double times = static_cast<double>(*claimed) / static_cast<double>(*first);
-        canvas_.label(ratio, fmt::format("{:.{}f} \u00d7", times, times < 9.95 ? 1 : 0),
+      if (const auto times = factor(r)) {
+        canvas_.label(ratio, fmt::format("{:.{}f} \u00d7", *times, *times < 9.95 ? 1 : 0),
                       {theme_.text, Font::strong, Align::right});
       }
     }
     verdict(line.cut_right(20), now.sent_verdict);
-    std::string words =
-        facts_.sends_known(r) ? with_commas(now.sent) + " B" : std::string("not traced");
-    float needed = 96;
-    if (session_.size() == 1 && facts_.sends_known(r) && claimed) {
-      words = fmt::format("{} of {} B", with_commas(now.sent), with_commas(*claimed));
-      needed = 176;
-    }
-    const Rect number = line.cut_right(std::min(needed, line.width() * 0.55f));
-    canvas_.label(number, words,
-                  {now.sent_verdict == Verdict::different ? theme_.warning : theme_.text,
-                   Font::small, Align::right});
+    Words length = Words::exact;
+    const float room = line.width() - 6 - std::min(46.0f, line.width() * 0.3f);  // beside a bar
+    if (sent_width(length) > room) length = Words::brief;
+    if (sent_width(length) > room) length = Words::percent;
+    const Rect whole = line;
+    const Rect number = line.cut_right(std::min(sent_width(length), room));
     line.cut_right(6);
     const Rect bar = line.inset(0, 2);
+    const TextStyle said{now.sent_verdict == Verdict::different ? theme_.warning : theme_.text,
+                         Font::small, Align::right};
+    if (length != Words::exact && whole.contains(context_.input.mouse)) {
+      canvas_.label(whole, sent_words(r, now.sent, Words::exact), said);
+      return;
+    }
+    canvas_.label(number, sent_words(r, now.sent, length), said);
     const float per_byte = bar.width() / static_cast<float>(facts_.most_sent());
     const auto part = [&](std::int64_t bytes) {
       return Rect{bar.x0, bar.y0, bar.x0 + per_byte * static_cast<float>(bytes), bar.y1}

@@ -59,6 +59,25 @@ std::optional<Colour> heat_of(const replay::Run& run, const replay::Cell& cell,
   return heat_colour(root_mean_square(values), theme);
 }
 
+ValuesTraced::ValuesTraced(const Session& session) {
+  for (int r = 0; r < session.size(); ++r) {
+    const replay::Run& run = session.run(r);
+    bool found = false;
+    for (replay::EventIndex e = 0; e < run.size() && !found; ++e) {
+      found = !sample_of(run.event(e)).empty();
+    }
+    runs.push_back(found);
+    any = any || found;
+  }
+}
+
+Colour untraced_ink(const Theme& theme) { return with_alpha(theme.muted, 0.5f); }
+
+void draw_untraced(Canvas& canvas, Rect box) {
+  canvas.fill(box, canvas.theme().panel);
+  canvas.pattern(box, Pattern::rising, untraced_ink(canvas.theme()));
+}
+
 void draw_heat_legend(Context& context, Rect area) {
   Canvas& canvas = context.canvas;
   const Theme& theme = canvas.theme();

@@ -3,6 +3,7 @@
 
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "visualizer/view/views.h"
 
@@ -26,6 +27,18 @@ Colour heat_colour(double size, const Theme& theme);
 // The colour of a cell: the size of the sample of the event that wrote it. Nothing when nothing was
 // written, or no values were traced.
 std::optional<Colour> heat_of(const replay::Run& run, const replay::Cell& cell, const Theme& theme);
+
+// Which runs carry values at all. For Session::derived.
+struct ValuesTraced {
+  explicit ValuesTraced(const Session& session);
+  std::vector<bool> runs;
+  bool any = false;
+};
+
+// The look of what is there and of which no value was traced: hatched, so that it is not taken for
+// a value.
+void draw_untraced(Canvas& canvas, Rect box);
+Colour untraced_ink(const Theme& theme);
 
 // What the colours mean, in one line: about 300 x 20, at least 160.
 void draw_heat_legend(Context& context, Rect area);

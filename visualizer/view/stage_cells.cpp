@@ -128,7 +128,7 @@ class Row {
           look.fill = *heat;
           return look;
         }
-        return loose(theme_.muted, 0.2f);
+        return untraced();
       case Colouring::category:
         break;
     }
@@ -151,6 +151,13 @@ class Row {
     }
     look.stripes = kind == Kind::local_gradient || kind == Kind::partial_sum ||
                    kind == Kind::reduced || kind == Kind::gathered;
+    return look;
+  }
+  Look untraced() const {
+    Look look;
+    look.fill = theme_.panel;
+    look.pattern = Pattern::rising;
+    look.ink = untraced_ink(theme_);
     return look;
   }
   Look loose(Colour colour, float part) const {

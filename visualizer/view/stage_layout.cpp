@@ -39,13 +39,16 @@ const Panel& StageLayout::panel(const Lanes& lanes, int run, int rank) const {
 }
 
 double loose_scale_of(const Lanes& lanes) {
-  double states = 0;
+  double states = 0, bars = 0;
   for (const Lane& lane : lanes.all()) {
+    bars += static_cast<double>(lane.bytes);
     if (!lane.passing) states += static_cast<double>(lane.bytes);
   }
+  // Side by side panels are low, and the states are what is compared: most of the room is theirs.
+  const double most = lanes.runs() > 1 ? bars / 4 : states;
   const double needed =
       static_cast<double>(lanes.most_loose()) / static_cast<double>(lanes.positions());
-  return std::min(1.0, std::max(states, 4.0) / std::max(needed, 1e-9));
+  return std::min(1.0, std::max(most, 4.0) / std::max(needed, 1e-9));
 }
 
 StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height) {
@@ -66,7 +69,7 @@ StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height) {
       layout.columns.push_back(top.column(k, columns, between_columns));
     }
   }
-  const float between_rows = gap_between(area.height() / static_cast<float>(runs));
+  const float between_rows = std::min(gap_between(area.height() / static_cast<float>(runs)), 6.0f);
 
   // What stands above each other in a panel, in bytes an element, and in pixels.
   float bytes = 0;
@@ -85,7 +88,7 @@ StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height) {
   const float height = area.row(0, runs, between_rows).height();
   const float line_height = Rect{0, 0, 1, height}.row(0, lines, lines > 1 ? 4.0f : 0.0f).height();
   const bool has_heading = lines > 1 && line_height > 70 && width > 30;
-  const bool has_words = line_height > 115 && width > 60;
+  const bool has_words = line_height > (runs > 1 ? 180.0f : 115.0f) && width > 60;
   const bool has_names = line_height > 220 && width > 250;
   const float inset = width > 60 ? 4.0f : width > 24 ? 2.0f : 1.0f;
   const float rulers = line_height > 50 ? 10.0f : 5.0f;

@@ -10,7 +10,7 @@ namespace {
 constexpr float kLine = 19, kSwatch = 14, kGap = 5, kApart = 12;
 
 struct Entry {
-  enum class What { category, absent, sum, owners, rank, work, words } what = What::words;
+  enum class What { category, absent, sum, owners, rank, work, untraced, words } what = What::words;
   Memory category = Memory::parameters;
   std::string words;
 
@@ -40,9 +40,19 @@ std::vector<Entry> entries_of(const Context& context, const Lanes& lanes, double
       entries.push_back({What::work, {}, "what it is busy with"});
       entries.push_back({What::absent, {}, "not held"});
       break;
-    case Colouring::values:
+    case Colouring::values: {
+      const auto& traced = context.session.derived<ValuesTraced>();
+      if (!traced.any) {
+        entries.push_back({What::words, {}, "values were not traced: run with --trace-values"});
+      }
+      entries.push_back({What::untraced, {}, "not traced"});
       entries.push_back({What::absent, {}, "not held"});
+      for (int r = 0; traced.any && r < context.session.size(); ++r) {
+        if (traced.runs[static_cast<std::size_t>(r)]) continue;
+        entries.push_back({What::words, {}, context.session.name(r) + ": values were not traced"});
+      }
       break;
+    }
   }
   if (loose_scale < 1) {
     entries.push_back({What::words, {}, fmt::format("last bar: area \u00d7 {:.2g}", loose_scale)});
@@ -52,7 +62,9 @@ std::vector<Entry> entries_of(const Context& context, const Lanes& lanes, double
 
 // The heat map's own legend stands before the entries.
 float first_x(const Context& context) {
-  return context.session.colouring == Colouring::values ? 300 + kApart : 0;
+  const bool heat =
+      context.session.colouring == Colouring::values && context.session.derived<ValuesTraced>().any;
+  return heat ? 300 + kApart : 0;
 }
 
 // Places the entries one after the other, in lines; returns how many lines.
@@ -85,6 +97,9 @@ void draw_swatch(Context& context, const Entry& entry, Rect box) {
     }
     case Entry::What::absent:
       canvas.dashed(box, theme.muted);
+      break;
+    case Entry::What::untraced:
+      draw_untraced(canvas, box);
       break;
     case Entry::What::work:
       canvas.outline(box, theme.accent, 1);
@@ -128,8 +143,9 @@ void draw_stage_legend(Context& context, const Lanes& lanes, const StageLayout& 
     if (entry.swatch() > 0) {
       draw_swatch(context, entry, Rect::of_size(left, y + 4, kSwatch, kLine - 7));
     }
-    context.canvas.label(Rect::of_size(left + entry.swatch(), y, words, kLine), entry.words,
-                         {context.canvas.theme().muted, Font::small});
+    const Rect room{left, y, std::max(left, area.x1), y + kLine};
+    const Rect box = Rect::of_size(left + entry.swatch(), y, words, kLine).intersection(room);
+    context.canvas.label(box, entry.words, {context.canvas.theme().muted, Font::small});
   });
 }
 

@@ -53,6 +53,9 @@ class Bands {
     }
     draw_axis();
     draw_playhead();
+    for (std::size_t i = 0; i < parts_.bands.size(); ++i) {
+      name_budget(curve(static_cast<int>(i)), parts_.bands[i]);
+    }
   }
 
  private:
@@ -184,10 +187,19 @@ class Bands {
     for (float x = band.plot.x0; x < band.plot.x1; x += 10) {
       canvas_.fill({x, y, std::min(x + 6, band.plot.x1), y + 2}, canvas_.theme().warning);
     }
-    const Rect box{band.plot.x0 + 6, y - 17, band.plot.x1 - 6, y - 1};
-    canvas_.label(y - 17 > band.plot.y0 ? box : Rect{box.x0, y + 3, box.x1, y + 19},
-                  "budget " + format_bytes(*shown.budget()),
-                  {canvas_.theme().warning, Font::small, Align::right});
+  }
+
+  // On a ground of its own: the playhead goes by behind it.
+  void name_budget(const MemoryCurve& shown, const MemoryParts::Band& band) {
+    if (!shown.budget() || *shown.budget() > highest_) return;
+    const float y = scale_.y(band.plot, *shown.budget());
+    const std::string text = "budget " + format_bytes(*shown.budget());
+    const float width = canvas_.width_of(text, Font::small) + 1;
+    if (width > band.plot.width() - 20) return;
+    const float top = y - 17 > band.plot.y0 ? y - 17 : y + 3;
+    const Rect box = Rect::of_size(band.plot.x1 - 6 - width, top, width, 16);
+    canvas_.fill(box.inset(-4, 0), canvas_.theme().panel, 3);
+    canvas_.label(box, text, {canvas_.theme().warning, Font::small, Align::right});
   }
 
   // What the pointer is at, or else the present moment, can be pointed at; a click goes there.

@@ -4,16 +4,18 @@
 #include <unistd.h>
 
 #include <cmath>
-#include <cstdio>
 #include <functional>
 
 #include "common/memory/bytes.h"
 #include "visualizer/export/files.h"
 #include "visualizer/export/gif.h"
 #include "visualizer/export/headless.h"
+#include "visualizer/export/interrupts.h"
 #include "visualizer/export/moments.h"
 #include "visualizer/export/mp4.h"
 #include "visualizer/export/png.h"
+#include "visualizer/replay/say.h"
+#include "visualizer/view/story_waiting.h"
 
 namespace zero {
 namespace {
@@ -37,7 +39,9 @@ Stretch film_of(const view::Session& session, const ExportOptions& options) {
 
 double moment_of(const view::Session& session, const ExportOptions& options) {
   if (!options.at.empty()) return stretch_of(session, options.at).end;
-  if (session.view == view::View::memory) return session.length();
+  if (session.view == view::View::memory) {
+    return view::failing_moment(session).value_or(session.length());
+  }
   const Telling telling = telling_of(session);
   const bool one_collective =
       session.view == view::View::collective && options.content != view::Content::strip;
@@ -48,15 +52,14 @@ double moment_of(const view::Session& session, const ExportOptions& options) {
 class Progress {
  public:
   ~Progress() {
-    if (said_) fmt::print(stderr, "\r\x1b[K");
+    if (said_) zero::say("\r\x1b[K");
   }
   void say(double part, int frames) {
     const int percent = static_cast<int>(part * 100);
     if (!terminal_ || percent == percent_) return;
     percent_ = percent;
     said_ = true;
-    fmt::print(stderr, "\r{}%, {} frames\x1b[K", percent, with_commas(frames));
-    std::fflush(stderr);
+    zero::say(fmt::format("\r{}%, {} frames\x1b[K", percent, with_commas(frames)));
   }
 
  private:
@@ -67,10 +70,12 @@ class Progress {
 
 class Film {
  public:
-  Film(view::Session& session, const ExportOptions& options, Headless& headless, int rate)
+  Film(view::Session& session, const ExportOptions& options, Headless& headless,
+       const Interrupts& interrupts, int rate)
       : session_(session),
         options_(options),
         headless_(headless),
+        interrupts_(interrupts),
         film_(film_of(session, options)),
         rate_(rate) {}
 
@@ -81,6 +86,7 @@ class Film {
     session_.loop = false;
     session_.speed = options_.speed;
     for (int frames = 1;; ++frames) {
+      interrupts_.look();
       show(headless_.frame(session_, options_.content));
       if (session_.clock() >= film_.end) break;
       if (frames > kMostFrames) {
@@ -103,12 +109,13 @@ class Film {
   view::Session& session_;
   const ExportOptions& options_;
   Headless& headless_;
+  const Interrupts& interrupts_;
   Stretch film_;
   int rate_;
   Progress progress_;
 };
 
-void export_gif(Film& film, const ExportOptions& options, int rate) {
+void export_gif(Film& film, const ExportOptions& options, int rate, PartialFile& file) {
   Histogram histogram;
   Image before;
   film.play(0, 0.5, [&](const Image& image) {
@@ -125,45 +132,43 @@ void export_gif(Film& film, const ExportOptions& options, int rate) {
     before = image;
   });
   gif.add(before, static_cast<int>(100 * kRest));
-  write_file(options.path, gif.finish());
+  file.write(gif.finish());
 }
 
-void export_mp4(Film& film, const ExportOptions& options, int rate) {
-  const std::string partial = partial_name(options.path);
-  try {
-    Mp4 mp4(partial, options.width, options.height, rate);
-    Image last;
-    film.play(0, 1, [&](const Image& image) {
-      mp4.add(image);
-      last = image;
-    });
-    for (int i = 0; i < kRest * rate; ++i) mp4.add(last);
-    mp4.finish();
-  } catch (...) {
-    std::remove(partial.c_str());
-    throw;
-  }
-  finish_file(options.path);
+void export_mp4(Film& film, const ExportOptions& options, int rate, const PartialFile& file,
+                const Interrupts& interrupts) {
+  Mp4 mp4(file.name(), options.width, options.height, rate, interrupts);
+  Image last;
+  film.play(0, 1, [&](const Image& image) {
+    mp4.add(image);
+    last = image;
+  });
+  for (int i = 0; i < kRest * rate; ++i) mp4.add(last);
+  mp4.finish();
 }
 
 }  // namespace
 
 void export_session(view::Session& session, const ExportOptions& options) {
-  check_writable(options.path);
+  const Interrupts interrupts;
+  PartialFile file(options.path);
   session.dark = options.dark;
   Headless headless(options.width, options.height,
                     options.dark ? view::Theme::dark_() : view::Theme::light(), options.scale);
   if (options.path.ends_with(".png")) {
     session.seek(moment_of(session, options));
-    write_file(options.path, png_of(headless.frame(session, options.content)));
-    return;
+    file.write(png_of(headless.frame(session, options.content)));
+    interrupts.look();
+    return file.finish();
   }
   const bool gif = options.path.ends_with(".gif");
   const int usual = gif ? 20 : 30;
   const int rate = options.frames_per_second > 0 ? options.frames_per_second : usual;
-  Film film(session, options, headless, rate);
-  if (gif) export_gif(film, options, rate);
-  else export_mp4(film, options, rate);
+  Film film(session, options, headless, interrupts, rate);
+  if (gif) export_gif(film, options, rate, file);
+  else export_mp4(film, options, rate, file, interrupts);
+  interrupts.look();
+  file.finish();
 }
 
 }  // namespace zero

@@ -19,7 +19,8 @@ struct ExportOptions {
 };
 
 // A film goes from one moment to another at the window's pace; with `at` alone, through what it
-// names. Throws NoSuchMoment, or std::runtime_error with one line; then no file is left.
+// names. Throws NoSuchMoment, std::runtime_error with one line, or Interrupted (interrupts.h); then
+// no file is left.
 void export_session(view::Session& session, const ExportOptions& options);
 
 }  // namespace zero

@@ -2,22 +2,32 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <csignal>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 extern char** environ;
 
 namespace zero {
+namespace {
 
-Mp4::Mp4(const std::string& path, int width, int height, int frames_per_second) {
+constexpr int kLook = 20;  // milliseconds between looks at what has happened meanwhile
+
+}  // namespace
+
+Mp4::Mp4(const std::string& path, int width, int height, int frames_per_second,
+         const Interrupts& interrupts)
+    : interrupts_(interrupts) {
   const std::vector<std::string> words = {
       "ffmpeg", "-nostdin", "-hide_banner", "-loglevel", "error", "-y",
       // what comes in
@@ -48,7 +58,17 @@ Mp4::Mp4(const std::string& path, int width, int height, int frames_per_second) 
   posix_spawn_file_actions_adddup2(&actions, in[1], 0);
   posix_spawn_file_actions_adddup2(&actions, out[1], 1);
   posix_spawn_file_actions_adddup2(&actions, out[1], 2);
-  const int error = posix_spawnp(&ffmpeg_, "ffmpeg", &actions, nullptr, arguments.data(), environ);
+  // In a process group of its own, so that Ctrl-C reaches it by our hand only; nothing held back.
+  sigset_t nothing;
+  sigemptyset(&nothing);
+  posix_spawnattr_t attributes;
+  posix_spawnattr_init(&attributes);
+  posix_spawnattr_setflags(&attributes, POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGMASK);
+  posix_spawnattr_setpgroup(&attributes, 0);
+  posix_spawnattr_setsigmask(&attributes, &nothing);
+  const int error =
+      posix_spawnp(&ffmpeg_, "ffmpeg", &actions, &attributes, arguments.data(), environ);
+  posix_spawnattr_destroy(&attributes);
   posix_spawn_file_actions_destroy(&actions);
   close(in[1]);
   close(out[1]);
@@ -68,14 +88,17 @@ Mp4::~Mp4() {
   if (frames_ >= 0) close(frames_);
   if (ffmpeg_ > 0) {
     kill(ffmpeg_, SIGKILL);
-    wait_for_it();
+    while (waitpid(ffmpeg_, nullptr, 0) < 0 && errno == EINTR) {
+    }
   }
   if (words_ >= 0) close(words_);
 }
 
 int Mp4::wait_for_it() {
   int status = 0;
-  while (waitpid(ffmpeg_, &status, 0) < 0 && errno == EINTR) {
+  while (waitpid(ffmpeg_, &status, WNOHANG) == 0) {
+    interrupts_.look();
+    std::this_thread::sleep_for(std::chrono::milliseconds(kLook));
   }
   ffmpeg_ = -1;
   return status;
@@ -97,8 +120,14 @@ void Mp4::add(const Image& frame) {
   const std::uint8_t* at = frame.rgba.data();
   std::size_t left = frame.rgba.size();
   while (left > 0) {
-    const ssize_t sent = send(frames_, at, left, MSG_NOSIGNAL);
+    interrupts_.look();
+    const ssize_t sent = send(frames_, at, left, MSG_NOSIGNAL | MSG_DONTWAIT);
     if (sent < 0 && errno == EINTR) continue;
+    if (sent < 0 && (errno == EAGAIN || errno == EWOULDBLOCK)) {
+      pollfd room = {frames_, POLLOUT, 0};
+      poll(&room, 1, kLook);
+      continue;
+    }
     if (sent <= 0) fail();
     at += sent;
     left -= static_cast<std::size_t>(sent);

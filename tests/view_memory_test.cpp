@@ -59,6 +59,11 @@ void check_columns(const MemoryCurve& curve, double length) {
   }
 }
 
+Colour colour_at(const Image& image, int x, int y) {
+  const std::uint8_t* rgba = image.at(x, y);
+  return rgb(static_cast<unsigned>(rgba[0] << 16 | rgba[1] << 8 | rgba[2]));
+}
+
 // A run of one rank that allocates and frees at random; now and then, for one event, very much.
 std::shared_ptr<const Run> random_run(std::size_t events, unsigned seed) {
   std::mt19937 random(seed);
@@ -486,6 +491,32 @@ TEST_CASE("A budget is drawn where it has room, and said otherwise") {
         draw_alone(head, session, {}, [&](Context& context) { draw_memory(context, head.area()); });
     CHECK(sheet.says(text));
   }
+}
+
+TEST_CASE("The playhead goes by behind what is said of the budget") {
+  Runs runs;
+  runs.add("zero2", 3, {"--memory-budget", "600KiB"});
+  Session session(runs.all);
+  const Headless head(1280, 720);
+  int crossed = 0;
+  for (int i = 60; i <= 100; ++i) {
+    session.seek(session.length() * i / 100);
+    const Sheet sheet =
+        draw_alone(head, session, {}, [&](Context& context) { draw_memory(context, head.area()); });
+    for (const Label& label : sheet.labels) {
+      if (label.text != "budget 614,400 B") continue;
+      const auto y = static_cast<int>(label.ink.y0);
+      bool above = false;
+      for (int x = static_cast<int>(label.ink.x0); x < static_cast<int>(label.ink.x1); ++x) {
+        above = above || colour_at(sheet.image, x, y - 4) == head.theme().accent;
+        for (int line = y; line < static_cast<int>(label.ink.y1); ++line) {
+          CHECK(colour_at(sheet.image, x, line) != head.theme().accent);
+        }
+      }
+      crossed += above;
+    }
+  }
+  CHECK(crossed > 0);
 }
 
 }  // namespace zero::view

@@ -11,8 +11,8 @@ std::optional<std::size_t> chapter_of(const Session& session, int run,
   const auto& chapters = session.run(run).chapters();
   const std::size_t begin = session.alignment().position(index, phase.begin);
   const std::size_t end = session.alignment().position(index, phase.end);
-  // The last one that has begun; in measured time it may be a quick rank's next one.
-  const auto last = session.run(run).chapter_at(end > 0 ? end - 1 : 0);
+  // The last one that has begun, its own or, in measured time, a quick rank's next one.
+  const auto last = session.run(run).chapter_at(end);
   if (!last) return std::nullopt;
   std::optional<std::size_t> of_step;  // the same step for another unit
   for (std::size_t n = *last + 1; n-- > 0;) {

@@ -1,12 +1,17 @@
 // The story: what each step does in words, how quickly it passes, and where keys lead to.
+#include <fmt/format.h>
+
 #include <cmath>
+#include <functional>
 #include <map>
 #include <random>
+#include <set>
 
 #include "catch.h"
 #include "tests/replay_runs.h"
 #include "tests/support/stage.h"
 #include "visualizer/view/session.h"
+#include "visualizer/view/story_blocks.h"
 #include "visualizer/view/story_text.h"
 #include "visualizer/view/story_waiting.h"
 
@@ -102,6 +107,31 @@ TEST_CASE("what a step does is told from its events, in all four stages") {
   CHECK(sentences_of(*stages.runs[3]).front() ==
         "Each GPU allocates its model states and sets the initial values: its own shard, 1/3, of "
         "parameters, gradients and optimizer states.");
+}
+
+TEST_CASE("a step whose events tell nothing is not said to send nothing") {
+  const TemporaryFolder folder;
+  Work work;
+  work.dtype = "fp32";
+  work.iterations = 2;
+  work.more = {"--trace", folder / "run",   "--trace-iterations", "0",
+               "--save",  folder / "model", "--save-initial",     folder / "initial"};
+  run_stage("ddp", work);
+  const auto run = Run::open(folder / "run");
+  const std::vector<std::string> sentences = sentences_of(*run);
+  // What comes after an iteration's end is not its last step.
+  const replay::Chapter& saving = run->chapters().back();
+  REQUIRE(saving.number == 0);
+  REQUIRE(saving.iteration >= 0);
+  CHECK(sentences.back() == "");
+  int ends = 0;
+  for (std::size_t n = 0; n < sentences.size(); ++n) {
+    const bool last_step = run->chapters()[n].number == 6;
+    INFO(run->chapters()[n].caption << ": " << sentences[n]);
+    CHECK(has(sentences[n], "Nothing is sent: every GPU has all parameters already.") == last_step);
+    ends += last_step;
+  }
+  CHECK(ends == 2);
 }
 
 TEST_CASE("the sentences do not depend on what steps, buffers and programs are called") {
@@ -204,6 +234,29 @@ TEST_CASE("seconds and clock are each other's inverse, and both only grow") {
     }
     CHECK(pace.seconds(0) == 0);
     CHECK(pace.seconds(session.length()) == pace.length());
+  }
+}
+
+TEST_CASE("in measured time too a block of the timeline is named after its own step") {
+  const Stages stages(3);
+  for (const Order order : {Order::logical, Order::measured}) {
+    Session session(stages.runs);
+    session.reorder(order);
+    const Blocks blocks(session);
+    for (int r = 0; r < session.size(); ++r) {
+      const auto& chapters = session.run(r).chapters();
+      std::set<std::size_t> drawn;
+      for (const Block& block : blocks.rows[static_cast<std::size_t>(r)]) {
+        if (!block.chapter || block.iteration < 0) continue;
+        CHECK(chapters[*block.chapter].iteration == block.iteration);
+        CHECK(chapters[*block.chapter].number == block.number);
+        drawn.insert(*block.chapter);
+      }
+      // None is missing: the n-th step of the ranks is the n-th chapter.
+      std::size_t of_iterations = 0;
+      for (const replay::Chapter& chapter : chapters) of_iterations += chapter.iteration >= 0;
+      CHECK(drawn.size() == of_iterations);
+    }
   }
 }
 
@@ -427,13 +480,142 @@ TEST_CASE("ranks whose traces end before the others' are named") {
   Session session({Run::open(folder.path())});
   CHECK(waiting_text(session).empty());
   session.seek(session.length());
-  CHECK(waiting_text(session) ==
-        "GPUs 0 and 2 wait in reduce_scatter; the trace of GPU 1 breaks off here");
+  const std::string wrong =
+      "GPUs 0 and 2 wait in reduce_scatter; the trace of GPU 1 breaks off here";
+  CHECK(waiting_text(session) == wrong);
+  CHECK(anything_wrong(session));
+  CHECK(halt_of(session, 0, 0)->words == "waits for GPU 2");
+  CHECK(halt_of(session, 0, 1)->words == "its trace breaks off");
+  CHECK(halt_of(session, 0, 1)->broken);
+  CHECK(halt_of(session, 0, 2)->words == "waits for GPU 1");
+  CHECK_FALSE(halt_of(session, 0, 2)->broken);
+  // A run that grows is only not done yet; one that has not grown for long may be stuck.
   session.live = true;
-  CHECK(waiting_text(session) ==
-        "GPUs 0 and 2 wait in reduce_scatter; the trace of GPU 1 goes no further yet");
-  session.live = false;
+  CHECK(waiting_text(session) == "so far: the run is still growing");
+  CHECK_FALSE(anything_wrong(session));
+  for (int rank = 0; rank < 3; ++rank) CHECK(halt_of(session, 0, rank)->words == "so far");
+  session.silent = true;
+  CHECK(waiting_text(session) == wrong);
+  CHECK(anything_wrong(session));
+  session.live = session.silent = false;
   CHECK(iteration_text(session) == "iteration 2 of 2");
+}
+
+// All lines of a rank up to its n-th that `is` accepts, and that one.
+void cut_after(const std::string& folder, int rank, int n,
+               const std::function<bool(const nlohmann::json&)>& is) {
+  const std::string path = folder + "/rank" + std::to_string(rank) + ".jsonl";
+  std::istringstream lines(read_whole_file(path));
+  std::string kept;
+  for (std::string line; n > 0 && std::getline(lines, line);) {
+    kept += line + "\n";
+    n -= is(nlohmann::json::parse(line));
+  }
+  REQUIRE(n == 0);
+  write_whole_file(path, kept);
+}
+
+TEST_CASE("of a run that was killed the rank that broke off is told from those that wait") {
+  const TemporaryFolder folder;
+  run_of("zero2", 4, folder.path());
+  int first = -1, second = -1;  // two reduces of the last iteration, one after the other
+  std::istringstream lines(read_whole_file(folder.path() + "/rank0.jsonl"));
+  bool last = false;
+  for (std::string line; std::getline(lines, line);) {
+    const auto object = nlohmann::json::parse(line);
+    if (object["e"] == "step") last = object["iteration"] == 1;
+    if (!last || object["e"] != "collective" || object["name"] != "reduce") continue;
+    first = second;
+    second = object["collective"];
+    if (first >= 0) break;
+  }
+  REQUIRE(second > first);
+  // GPU 2's trace breaks off in a reduce, that of the others in the next one.
+  const auto begins = [](int number) {
+    return [number](const nlohmann::json& line) {
+      return line["e"] == "collective" && line["collective"] == number;
+    };
+  };
+  cut_after(folder.path(), 2, 1, begins(first));
+  for (const int rank : {0, 1, 3}) cut_after(folder.path(), rank, 1, begins(second));
+  Session session({Run::open(folder.path())});
+  session.seek(session.length());
+  CHECK(waiting_text(session) ==
+        fmt::format("GPUs 1 and 3 wait in reduce {0}; the trace of GPU 0 ends in reduce {0}; "
+                    "the trace of GPU 2 ends in reduce {1}; GPU 2 is furthest behind",
+                    second, first));
+  CHECK(halt_of(session, 0, 2)->words == "its trace ends in reduce");
+  CHECK(halt_of(session, 0, 2)->broken);
+  for (const int rank : {0, 1, 3})
+    CHECK_FALSE(has(halt_of(session, 0, rank)->words, "GPU 2 waits"));
+}
+
+// What a killed rank leaves behind: the others go on as far as the messages that it sent allow.
+void stop_where_messages_are_missing(const std::string& folder) {
+  for (bool changed = true; changed;) {
+    changed = false;
+    const auto run = Run::open(folder);
+    for (int rank = 0; rank < run->world_size(); ++rank) {
+      for (std::size_t i = 0; i < run->rank(rank).events.size(); ++i) {
+        const replay::EventIndex e = run->index_of(rank, i);
+        const auto& what = run->event(e).what;
+        if (!std::holds_alternative<event::Receive>(what) || run->partner(e)) continue;
+        // Its header is a line, too.
+        cut_after(folder, rank, static_cast<int>(i) + 1, [](const auto&) { return true; });
+        changed = true;
+        break;
+      }
+    }
+  }
+}
+
+TEST_CASE("a rank killed within a collective is named, and those that wait for it") {
+  const TemporaryFolder folder;
+  run_of("zero1", 4, folder.path());
+  const auto whole = read_whole_file(folder.path() + "/rank2.jsonl");
+  // Within the last iteration's reduce-scatter: after its first message.
+  std::istringstream lines(whole);
+  int count = 0, kept = 0;
+  bool within = false, last = false;
+  for (std::string line; kept == 0 && std::getline(lines, line);) {
+    ++count;
+    const auto object = nlohmann::json::parse(line);
+    if (object["e"] == "step") last = object["iteration"] == 1;
+    if (object["e"] == "collective") within = last && object["name"] == "reduce_scatter";
+    if (within && object["e"] == "receive") kept = count;
+  }
+  REQUIRE(kept > 0);
+  cut_after(folder.path(), 2, kept, [](const auto&) { return true; });
+  stop_where_messages_are_missing(folder.path());
+  Session session({Run::open(folder.path())});
+  session.seek(session.length());
+  CHECK(waiting_text(session) ==
+        "GPUs 0 and 3 wait in reduce_scatter; GPU 1 waits in all_gather; "
+        "the trace of GPU 2 ends in reduce_scatter");
+  CHECK(halt_of(session, 0, 0)->words == "waits for GPU 3");
+  CHECK(halt_of(session, 0, 1)->words == "waits for GPU 0");
+  CHECK(halt_of(session, 0, 3)->words == "waits for GPU 2");
+  CHECK(session.run(0).notes().size() == 4);  // each that its trace is cut off
+}
+
+TEST_CASE("a rank that says that it failed is told from those that only end") {
+  const TemporaryFolder folder;
+  run_of("zero2", 3, folder.path());
+  change_lines(folder.path(), [rank = 0](nlohmann::json& line) mutable {
+    if (line["e"] == "header") rank = line["rank"];
+    if (line["e"] != "end" || rank != 1) return;
+    line["reason"] = "failed";
+    line["message"] = "it is tired";
+  });
+  Session session({Run::open(folder.path())});
+  for (const bool live : {false, true}) {
+    session.live = live;
+    session.seek(session.length());
+    CHECK(waiting_text(session) == "GPU 1 failed: it is tired");
+    CHECK(anything_wrong(session));
+    CHECK(halt_of(session, 0, 1)->broken);
+    CHECK_FALSE(halt_of(session, 0, 0));
+  }
 }
 
 }  // namespace

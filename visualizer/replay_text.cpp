@@ -115,7 +115,7 @@ void print_rank(const Run& run, const RankState& state, int r) {
   }
   if (state.collective) {
     const auto& begin = std::get<event::CollectiveBegin>(run.event(*state.collective).what);
-    fmt::print("  {} {} ({}), collective {}, [{}, {})\n", state.waiting() ? "waiting in" : "in",
+    fmt::print("  {} {} ({}), collective {}, [{}, {})\n", state.waiting() ? "ends in" : "in",
                begin.name, begin.algorithm, begin.collective, begin.range.begin, begin.range.end);
   }
   if (state.over && !run.rank(r).ended) fmt::print("  its trace ends here, cut off\n");

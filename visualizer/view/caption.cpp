@@ -103,7 +103,7 @@ void draw_caption(Context& context, Rect area) {
   if (!wrong.empty() || !others.empty()) {
     const Rect line = area.cut_bottom(canvas.line_height(Font::small) + 1);
     canvas.label(line, wrong.empty() ? others : wrong,
-                 {wrong.empty() ? theme.muted : theme.warning, Font::small});
+                 {anything_wrong(session) ? theme.warning : theme.muted, Font::small});
   }
   canvas.paragraph(area, session.sentence(session.focus, static_cast<std::size_t>(index)));
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "visualizer/view/collective_paint.h"
+#include "visualizer/view/story_waiting.h"
 
 namespace zero::view {
 
@@ -20,11 +21,11 @@ void CollectivePainter::names() {
   for (int r = 0; r < layout_.shape().ranks; ++r) {
     Rect box = layout_.heading(r);
     box.y1 -= std::min(5.0f, box.height() * 0.2f);
-    const RankState& state = context_.session.world(run_).ranks[static_cast<std::size_t>(r)];
     canvas_.fill(box, theme_.rank(r), 3);
-    if (state.waiting()) canvas_.outline(box, theme_.warning, 2, 3);
+    const auto halt = halt_of(context_.session, run_, r);
     const bool owner = collective_.owner == r;
     if (owner) canvas_.outline(box, theme_.text, 2, 3);
+    if (halt && halt->broken) canvas_.outline(box.inset(-1), theme_.warning, 2, 3);
     // As much as there is room for.
     const std::string name = fmt::format("GPU {}", r), number = fmt::format("{}", r);
     const std::string texts[] = {owner ? name + ", owner" : name, name, number};

@@ -6,6 +6,7 @@
 #include "common/memory/bytes.h"
 #include "visualizer/view/inspect_parts.h"
 #include "visualizer/view/kept.h"
+#include "visualizer/view/story_waiting.h"
 #include "visualizer/view/words.h"
 
 namespace zero::view {
@@ -18,13 +19,14 @@ Style chip_of(const Theme& theme, int rank) {
   return {theme.rank(rank), theme.rank_ink(rank), Pattern::plain, {}};
 }
 
-void list_doing(Context& context, Panel& panel, int r, const RankState& state) {
+void list_doing(Context& context, Panel& panel, int r, int rank, const RankState& state) {
   const Run& run = context.session.run(r);
   const auto* step = state.step ? std::get_if<event::Step>(&run.event(*state.step).what) : nullptr;
   panel.pair("step", step ? step->caption : "before the first");
   if (step && step->unit) panel.pair("unit", *step->unit);
-  if (state.waiting()) {
-    panel.text("Its trace ends here: it was waiting, or was killed.", true);
+  if (const auto halt = halt_of(context.session, r, rank)) {
+    panel.pair("state", halt->words);
+    panel.paragraph(failure_of(context.session, r, rank));
   } else if (state.over) {
     panel.pair("state", "its trace is over");
   }
@@ -50,7 +52,7 @@ void inspect_rank(Context& context, Panel& panel, const Target& target) {
   const RankState& state = session.world(target.run).ranks[static_cast<std::size_t>(target.rank)];
   panel.title(fmt::format("GPU {}", target.rank), session.name(target.run),
               chip_of(context.canvas.theme(), target.rank));
-  list_doing(context, panel, target.run, state);
+  list_doing(context, panel, target.run, target.rank, state);
   panel.pair(
       "events",
       fmt::format("{} of {}", with_commas(static_cast<std::int64_t>(state.done)),

@@ -53,7 +53,8 @@ class Session {
   double time(int r) const;
   // Part of its way that a message under way has gone: 0 to 1.
   double progress(int r, const replay::Transfer& transfer) const;
-  // The collective to show: under way, else the last one that ended, else the next; null: none.
+  // The collective to show: under way, else the last one of this step, else the next one, else the
+  // last of all; null: the run has none.
   const replay::Collective* collective(int r) const;
   // The chapter that the focused run is in; -1 before the first.
   int chapter() const { return chapter(focus); }
@@ -89,8 +90,10 @@ class Session {
   // ---- playback ----
   bool playing = false;
   double speed = 1;
-  bool loop = false;  // over the collective shown, again and again
-  bool live = false;  // more of a run may come: playing goes on at the end, and waits there
+  bool loop = false;      // over the collective shown, again and again
+  bool live = false;      // more of a run may come: playing goes on at the end, and waits there
+  bool silent = false;    // nothing has come for some seconds
+  bool followed = false;  // it was live, or is
   replay::Order order() const { return run(0).order(); }
   // How quickly each moment passes.
   const Pace& pace() const { return *pace_; }

@@ -5,11 +5,48 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "visualizer/replay/endings.h"
+
 namespace zero::view {
 
 using namespace replay;
 
 namespace {
+
+// How the traces end, found once.
+class Endings {
+ public:
+  explicit Endings(const Session& session) {
+    for (int r = 0; r < session.size(); ++r) {
+      const Run& run = session.run(r);
+      all_.push_back(endings_of(run));
+      leaving_.emplace_back();
+      for (int rank = 0; rank < run.world_size(); ++rank) {
+        leaving_.back().push_back(leaving_of(run, rank));
+      }
+    }
+  }
+  const Ending& of(int run, int rank) const {
+    return all_[static_cast<std::size_t>(run)][static_cast<std::size_t>(rank)];
+  }
+  // Of a rank that failed: the event with which it begins to free what it has.
+  std::optional<EventIndex> failing(int run, int rank) const {
+    if (of(run, rank).how != Ending::How::failed) return std::nullopt;
+    return leaving_[static_cast<std::size_t>(run)][static_cast<std::size_t>(rank)];
+  }
+
+ private:
+  std::vector<std::vector<std::optional<EventIndex>>> leaving_;
+  std::vector<std::vector<Ending>> all_;  // by run and rank
+};
+
+// Where a trace ends now is only how far it has come.
+bool grows(const Session& session) { return session.live && !session.silent; }
+
+const event::CollectiveBegin* collective_of(const Run& run, const Ending& ending) {
+  if (!ending.collective) return nullptr;
+  return std::get_if<event::CollectiveBegin>(&run.event(*ending.collective).what);
+}
 
 // How many iterations the run was asked for; 0: it does not say.
 std::int64_t iterations_of(const Run& run) {
@@ -46,46 +83,162 @@ std::string gpus_text(const std::vector<int>& ranks) {
   return text;
 }
 
+std::optional<Halt> halt_of(const Session& session, int r, int rank) {
+  const Run& run = session.run(r);
+  const Ending& ending = session.derived<Endings>().of(r, rank);
+  const RankState& state = session.world(r).ranks[static_cast<std::size_t>(rank)];
+  using How = Ending::How;
+  if (const auto failing = session.derived<Endings>().failing(r, rank)) {
+    if (state.done < run.own_index(*failing)) return std::nullopt;
+    return Halt{"failed", true, true};
+  }
+  if (!state.over || ending.how == How::ended) return std::nullopt;
+  if (grows(session)) return Halt{"so far", false, false};
+  if (ending.how == How::no_trace) return Halt{"left no trace", true, false};
+  if (ending.how == How::waits) {
+    return Halt{fmt::format("waits for GPU {}", ending.waits_for), true, false};
+  }
+  const auto* begin = collective_of(run, ending);
+  return Halt{begin ? "its trace ends in " + begin->name : "its trace breaks off", true, true};
+}
+
+namespace {
+
+// Ranks of which the same is to be said.
+struct Group {
+  Ending::How how;
+  const event::CollectiveBegin* in;  // null: in none
+  std::string message;
+  std::vector<int> ranks;
+};
+
+std::vector<Group> groups_of(const Session& session, int r) {
+  const Run& run = session.run(r);
+  std::vector<Group> groups;
+  for (int rank = 0; rank < run.world_size(); ++rank) {
+    if (!halt_of(session, r, rank)) continue;
+    const Ending& ending = session.derived<Endings>().of(r, rank);
+    const auto* in = collective_of(run, ending);
+    const auto same = std::find_if(groups.begin(), groups.end(), [&](const Group& group) {
+      return group.how == ending.how && (group.in == nullptr) == (in == nullptr) &&
+             group.message == ending.message && (!in || group.in->collective == in->collective);
+    });
+    if (same != groups.end()) same->ranks.push_back(rank);
+    else groups.push_back({ending.how, in, ending.message, {rank}});
+  }
+  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
+    return a.how == Ending::How::waits && b.how != Ending::How::waits;
+  });
+  return groups;
+}
+
+// With its number where another of the same name is meant, too.
+std::string named(const Group& group, const std::vector<Group>& groups) {
+  const bool alone = std::all_of(groups.begin(), groups.end(), [&](const Group& other) {
+    return !other.in || other.in->name != group.in->name ||
+           other.in->collective == group.in->collective;
+  });
+  return alone ? group.in->name : fmt::format("{} {}", group.in->name, group.in->collective);
+}
+
+std::string sentence_of(const Group& group, const std::vector<Group>& groups) {
+  const bool one = group.ranks.size() == 1;
+  const std::string gpus = gpus_text(group.ranks);
+  switch (group.how) {
+    case Ending::How::no_trace:
+      return gpus + " left no trace";
+    case Ending::How::failed:
+      // What follows a semicolon are details, which the rank itself shows.
+      return gpus + " failed" +
+             (group.message.empty() ? "" : ": " + group.message.substr(0, group.message.find(';')));
+    case Ending::How::waits:
+      return fmt::format("{} {} in {}", gpus, one ? "waits" : "wait", named(group, groups));
+    case Ending::How::broken_off:
+    case Ending::How::ended:
+      break;
+  }
+  const std::string traces = fmt::format("the {} of {} ", one ? "trace" : "traces", gpus);
+  if (!group.in) return traces + (one ? "breaks off here" : "break off here");
+  return traces + (one ? "ends in " : "end in ") + named(group, groups);
+}
+
+// Of a run that ended as it should, at its end, where there is more to say than that: empty else.
+std::string end_text(const Session& session, int r) {
+  const Run& run = session.run(r);
+  for (int rank = 0; rank < run.world_size(); ++rank) {
+    if (!session.world(r).ranks[static_cast<std::size_t>(rank)].over) return "";
+    if (session.derived<Endings>().of(r, rank).how != Ending::How::ended) return "";
+  }
+  const std::int64_t traced = run.header().iterations;
+  const std::int64_t asked = iterations_of(run);
+  if (traced > 0 && traced < asked) {
+    return fmt::format("the trace ends here, after {} of {} iterations (--trace-iterations {})",
+                       traced, asked, traced);
+  }
+  return session.followed ? "the run has ended" : "";
+}
+
+std::string text_of(const Session& session, int r) {
+  const std::vector<Group> groups = groups_of(session, r);
+  std::string text;
+  bool growing = false;
+  std::size_t breaks = 0;
+  std::vector<int> behind;
+  for (const Group& group : groups) {
+    if (grows(session) && group.how != Ending::How::failed) {
+      growing = true;
+      continue;
+    }
+    text += (text.empty() ? "" : "; ") + sentence_of(group, groups);
+    if (group.how == Ending::How::broken_off) breaks += group.ranks.size();
+    for (const int rank : group.ranks) {
+      if (session.derived<Endings>().of(r, rank).furthest_behind) behind.push_back(rank);
+    }
+  }
+  if (breaks > 1 && behind.size() == 1) text += "; " + gpus_text(behind) + " is furthest behind";
+  if (text.empty() && growing) return "so far: the run is still growing";
+  return text.empty() ? end_text(session, r) : text;
+}
+
+}  // namespace
+
 std::string waiting_text(const Session& session) {
   std::string text;
   for (int r = 0; r < session.size(); ++r) {
-    const Run& run = session.run(r);
-    const World& world = session.world(r);
-    std::vector<int> waiting, broken, missing;
-    std::string in;
-    for (int rank = 0; rank < run.world_size(); ++rank) {
-      const RankState& state = world.ranks[static_cast<std::size_t>(rank)];
-      if (run.rank(rank).path.empty()) {
-        missing.push_back(rank);
-      } else if (state.over && state.waiting()) {
-        waiting.push_back(rank);
-        const auto* begin = std::get_if<event::CollectiveBegin>(&run.event(*state.collective).what);
-        if (begin && in.empty()) in = begin->name;
-      } else if (state.over && !run.rank(rank).ended) {
-        broken.push_back(rank);
-      }
-    }
-    const std::size_t before = text.size();
-    const auto add = [&](const std::string& words) {
-      if (text.size() == before && !text.empty()) text += "   ";
-      if (text.size() == before && session.size() > 1) text += session.name(r) + ": ";
-      else if (text.size() > before) text += "; ";
-      text += words;
-    };
-    const bool live = session.live;
-    if (!waiting.empty()) {
-      add(fmt::format("{} {} in {}", gpus_text(waiting), waiting.size() == 1 ? "waits" : "wait",
-                      in));
-    }
-    if (!broken.empty()) {
-      const bool one = broken.size() == 1;
-      add(fmt::format("the {} of {} {}", one ? "trace" : "traces", gpus_text(broken),
-                      live ? (one ? "goes no further yet" : "go no further yet")
-                           : (one ? "breaks off here" : "break off here")));
-    }
-    if (!missing.empty() && !live) add(fmt::format("{} left no trace", gpus_text(missing)));
+    const std::string of_run = text_of(session, r);
+    if (of_run.empty()) continue;
+    text += text.empty() ? "" : "   ";
+    text += session.size() > 1 ? session.name(r) + ": " + of_run : of_run;
   }
   return text;
+}
+
+std::optional<double> failing_moment(const Session& session) {
+  std::optional<double> first;
+  for (int r = 0; r < session.size(); ++r) {
+    for (int rank = 0; rank < session.run(r).world_size(); ++rank) {
+      const auto failing = session.derived<Endings>().failing(r, rank);
+      if (!failing) continue;
+      const double clock = session.alignment().clock(static_cast<std::size_t>(r), *failing);
+      first = std::min(first.value_or(clock), clock);
+    }
+  }
+  return first;
+}
+
+std::string failure_of(const Session& session, int r, int rank) {
+  const Ending& ending = session.derived<Endings>().of(r, rank);
+  if (ending.how != Ending::How::failed || !halt_of(session, r, rank)) return "";
+  return ending.message;
+}
+
+bool anything_wrong(const Session& session) {
+  for (int r = 0; r < session.size(); ++r) {
+    for (int rank = 0; rank < session.run(r).world_size(); ++rank) {
+      if (const auto halt = halt_of(session, r, rank); halt && halt->wrong) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace zero::view

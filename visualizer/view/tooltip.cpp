@@ -7,6 +7,7 @@
 #include "common/memory/bytes.h"
 #include "visualizer/view/inspect_parts.h"
 #include "visualizer/view/kept.h"
+#include "visualizer/view/story_waiting.h"
 #include "visualizer/view/words.h"
 
 namespace zero::view {
@@ -77,8 +78,8 @@ Lines say_rank(const Session& session, const Target& target) {
   Lines lines = {fmt::format("GPU {}{}", target.rank, of_run(session, target.run)),
                  format_bytes(state.total.live) + " now",
                  format_bytes(state.total.peak) + " at its peak so far"};
-  if (state.waiting()) {
-    lines.push_back("its trace ends in a collective");
+  if (const auto halt = halt_of(session, target.run, target.rank)) {
+    lines.push_back(halt->words);
   } else if (state.over) {
     lines.push_back("its trace is over");
   }

@@ -5,11 +5,22 @@
 #include <algorithm>
 #include <chrono>
 
+#include "visualizer/view/story_waiting.h"
+
 namespace zero {
 
 using replay::Loading;
 using replay::Run;
 using view::Session;
+
+namespace {
+
+// A followed run that has not grown for so long may be stuck: then it is told who waits for whom.
+constexpr auto kSilent = std::chrono::seconds(8);
+// What is wrong for a shorter time is not told: a file that is being begun anew.
+constexpr auto kStays = std::chrono::milliseconds(1500);
+
+}  // namespace
 
 Opening::Opening(const std::vector<std::string>& directories, replay::Order order, bool follow)
     : follow_(follow) {
@@ -30,7 +41,7 @@ std::unique_ptr<Session> Opening::take_session() {
     for (One& one : all_) {
       // Finished is asked first: what comes before it is there to take.
       const bool over = one.loading->finished();
-      if (auto run = one.loading->take()) one.run = std::move(run);
+      if (auto run = one.loading->take()) renew(one, std::move(run));
       if (!one.run && !over) return nullptr;
       if (one.run) {
         one.place = static_cast<int>(runs.size());
@@ -43,7 +54,9 @@ std::unique_ptr<Session> Opening::take_session() {
   }
   if (session_.wait_for(std::chrono::seconds(0)) != std::future_status::ready) return nullptr;
   taken_ = true;
+  grown_ = std::chrono::steady_clock::now();
   auto session = session_.get();
+  session->followed = follow_;
   session->live = follow_ && !finished();
   return session;
 }
@@ -53,14 +66,22 @@ bool Opening::update(Session& session) {
   for (One& one : all_) {
     auto run = one.loading->take();
     if (!run || one.place < 0) continue;
-    one.run = run;
+    renew(one, run);
     if (run->order() != session.order()) run = run->in_order(session.order());
     session.replace(one.place, std::move(run));
     changed = true;
   }
+  const auto now = std::chrono::steady_clock::now();
+  if (changed) grown_ = now;
   const bool live = follow_ && !finished();
-  changed |= session.live != live;
+  const bool silent = live && now - grown_ > kSilent;
+  changed |= session.live != live || session.silent != silent;
+  // At the end of a run that failed there is nothing left to see.
+  if (session.live && !live && session.clock() >= session.length()) {
+    if (const auto failing = view::failing_moment(session)) session.seek(*failing);
+  }
   session.live = live;
+  session.silent = silent;
   return changed;
 }
 
@@ -84,18 +105,41 @@ double Opening::progress() const {
 std::vector<std::string> Opening::take_messages() {
   std::vector<std::string> messages;
   for (One& one : all_) {
-    if (one.told || !one.loading->finished()) continue;
-    const auto error = one.loading->error();
-    if (error) {
-      messages.push_back(*error);
-    } else if (!one.run) {
-      continue;  // it has been loaded, and will be taken
-    } else {
-      for (const std::string& note : one.run->notes()) messages.push_back(note);
-    }
-    one.told = true;
+    if (!one.done) tell(one, messages);
   }
   return messages;
+}
+
+void Opening::tell(One& one, std::vector<std::string>& messages) {
+  const bool over = one.loading->finished();
+  if (!follow_ && !over) return;
+  // Where nothing is there yet it is waited for; where there was something it is told.
+  std::vector<std::string> wrong;
+  const auto error = one.loading->error();
+  if (error && (!follow_ || one.run || !one.loading->nothing_yet())) {
+    wrong.push_back(*error);
+  } else if (one.run) {
+    wrong = over ? one.run->first_notes() : one.run->file_notes();
+  } else if (!error && !follow_) {
+    return;  // it has been loaded, and will be taken
+  }
+  one.done = !follow_;
+  const auto now = std::chrono::steady_clock::now();
+  std::map<std::string, std::chrono::steady_clock::time_point> seen;
+  for (const std::string& text : wrong) {
+    const auto before = one.seen.find(text);
+    const auto since = before == one.seen.end() ? now : before->second;
+    seen.emplace(text, since);
+    if (follow_ && !over && now - since < kStays) continue;
+    if (one.told.insert(text).second) messages.push_back(text);
+  }
+  one.seen = std::move(seen);
+}
+
+// A newer state of a run, or of another that has begun in its place.
+void Opening::renew(One& one, std::shared_ptr<const Run> run) {
+  if (one.run && run->header().run != one.run->header().run) one.told.clear();
+  one.run = std::move(run);
 }
 
 std::string Opening::waiting_for() const {

@@ -113,6 +113,26 @@ TEST_CASE("an iteration and a step name all of that step, with a unit that unit'
   }
 }
 
+TEST_CASE("in measured time a step's end is where the last rank has ended it") {
+  for (const std::string& stage : kStages) {
+    view::Session session = session_of({stage}, 5);
+    session.reorder(replay::Order::measured);
+    const auto& chapters = session.run(0).chapters();
+    for (std::size_t n = 0; n + 1 < chapters.size(); ++n) {
+      session.seek(stretch_of(session, fmt::format("{}", n + 1)).end);
+      CHECK(session.world(0).position == chapters[n + 1].all_in - 1);
+      const replay::Chapter& chapter = chapters[n];
+      if (chapter.number == 0) continue;
+      std::string name = fmt::format("{}:{}", chapter.iteration + 1, chapter.number);
+      if (!chapter.unit.empty()) name += ":" + chapter.unit;
+      CAPTURE(stage, name);
+      session.seek(stretch_of(session, name).end);
+      CHECK(session.world(0).position == chapters[n + 1].all_in - 1);
+      CHECK(session.chapter() == static_cast<int>(n));
+    }
+  }
+}
+
 TEST_CASE("events, parts, the start and the end name moments") {
   view::Session session = session_of({"zero2"});
   session.seek(stretch_of(session, "e1000").end);
@@ -362,6 +382,9 @@ TEST_CASE("the visualizer says in one line what is wrong with a command") {
   fails({directory, "--at", "1:1"}, 2, "--export");
   fails({folder / "none", "--export", png}, 1, "no such directory");
   fails({folder.path(), "--export", png}, 1, "no trace here");
+  // Whether there is a display or not.
+  fails({folder / "none"}, 1, "no such directory");
+  fails({folder.path()}, 1, "no trace here");
   fails({directory, "--export", folder / "none/x.png"}, 1, "no directory");
 }
 

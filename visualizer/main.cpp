@@ -2,13 +2,20 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 #include <map>
 #include <string>
 
+#include "common/memory/bytes.h"
+#include "common/trace/reader.h"
 #include "visualizer/export/export.h"
+#include "visualizer/export/interrupts.h"
 #include "visualizer/export/moments.h"
 #include "visualizer/replay/read.h"
+#include "visualizer/replay/say.h"
 #include "visualizer/view/session.h"
 #include "visualizer/window/window.h"
 
@@ -59,6 +66,18 @@ struct Arguments {
   bool ring = false;
 };
 
+// A number in [low, high]; "nan" is none.
+CLI::Validator between(double low, double high) {
+  const auto check = [low, high](const std::string& text) {
+    char* end = nullptr;
+    const double number = std::strtod(text.c_str(), &end);
+    const bool fits = end != text.c_str() && *end == 0 && number >= low && number <= high;
+    return fits ? std::string()
+                : fmt::format("'{}': expected a number from {} to {}", text, low, high);
+  };
+  return CLI::Validator(check, "");
+}
+
 // "1280x720"
 void parse_size(const std::string& text, int& width, int& height) {
   char rest = 0;
@@ -69,12 +88,20 @@ void parse_size(const std::string& text, int& width, int& height) {
         "--size",
         fmt::format("'{}': expected WIDTHxHEIGHT, each from 1 to 16384, like 1280x720", text));
   }
+  constexpr int kMost = 64 << 20;
+  if (width * height > kMost) {
+    throw CLI::ValidationError(
+        "--size", fmt::format("'{}': expected at most {} pixels in all", text, with_commas(kMost)));
+  }
 }
 
 void check(const Arguments& arguments, const CLI::App& app) {
   const ExportOptions& exported = arguments.exported;
   const bool film = exported.path.ends_with(".gif") || exported.path.ends_with(".mp4");
   const auto given = [&](const char* option) { return app.count(option) > 0; };
+  if (given("--export") && exported.path.empty()) {
+    throw CLI::ValidationError("--export", "expected the name of a file");
+  }
   if (!exported.path.empty() && !film && !exported.path.ends_with(".png")) {
     throw CLI::ValidationError("--export", fmt::format("'{}': the name must end in .png, .gif or "
                                                        ".mp4",
@@ -96,9 +123,35 @@ void check(const Arguments& arguments, const CLI::App& app) {
   if (given("--at") && (given("--from") || given("--to"))) {
     throw CLI::ValidationError("--at", "not together with --from or --to");
   }
+  if (arguments.content == "strip" && film) {
+    throw CLI::ValidationError("--content", "a strip is one picture: --export FILE.png");
+  }
+  if (arguments.content == "strip" && arguments.view == "memory") {
+    throw CLI::ValidationError("--content", "a strip shows a collective, not the memory");
+  }
   if (exported.path.ends_with(".gif") && exported.frames_per_second > 50) {
     throw CLI::ValidationError("--fps", "a GIF has at most 50");
   }
+}
+
+// By the first header that can be read there; 0 where there is none.
+int world_size_of(const std::string& directory) {
+  for (int r = 0; r < replay::LogReader::kMostRanks; ++r) {
+    const std::string path = fmt::format("{}/rank{}.jsonl", directory, r);
+    std::error_code ignored;
+    if (!std::filesystem::is_regular_file(path, ignored)) continue;
+    try {
+      return TraceReader(path).header().world_size;
+    } catch (const TraceError&) {
+      // told when the run is opened
+    }
+  }
+  return 0;
+}
+
+int no_such_rank(int rank, int world_size) {
+  say(fmt::format("visualizer: --rank {}: there are ranks 0 to {}\n", rank, world_size - 1));
+  return 2;
 }
 
 int show_pictures(const Arguments& arguments) {
@@ -106,14 +159,12 @@ int show_pictures(const Arguments& arguments) {
   for (const std::string& directory : arguments.window.directories) {
     runs.push_back(replay::Run::open(directory, arguments.window.order));
     for (const std::string& note : runs.back()->first_notes()) {
-      fmt::print(stderr, "visualizer: {}\n", note);
+      say(fmt::format("visualizer: {}\n", note));
     }
   }
   view::Session session(runs);
   if (arguments.window.rank >= session.world_size()) {
-    fmt::print(stderr, "visualizer: --rank {}: there are ranks 0 to {}\n", arguments.window.rank,
-               session.world_size() - 1);
-    return 2;
+    return no_such_rank(arguments.window.rank, session.world_size());
   }
   session.view = kViews.at(arguments.view);
   session.colouring = kColours.at(arguments.colours);
@@ -122,7 +173,7 @@ int show_pictures(const Arguments& arguments) {
   try {
     export_session(session, arguments.exported);
   } catch (const NoSuchMoment& error) {
-    fmt::print(stderr, "visualizer: {}\n", error.what());
+    say(fmt::format("visualizer: {}\n", error.what()));
     return 2;
   }
   return 0;
@@ -138,8 +189,13 @@ int show_in_window(const WindowOptions& options) {
       wrong.push_back(error.what());
     }
   }
+  int world_size = 0;
+  for (const std::string& directory : options.directories) {
+    if (options.rank > 0) world_size = std::max(world_size, world_size_of(directory));
+  }
+  if (world_size > 0 && options.rank >= world_size) return no_such_rank(options.rank, world_size);
   if (wrong.size() < options.directories.size()) return show_window(options);
-  for (const std::string& message : wrong) fmt::print(stderr, "visualizer: {}\n", message);
+  for (const std::string& message : wrong) say(fmt::format("visualizer: {}\n", message));
   return 1;
 }
 
@@ -148,14 +204,14 @@ int run_program(int argc, char** argv) {
   WindowOptions& window = arguments.window;
   ExportOptions& exported = arguments.exported;
   CLI::App app{kAbout, "visualizer"};
-  app.footer(std::string(kExamples) + "\n" + kMomentsHelp);
+  app.footer(std::string(kExamples) + "\n" + kMomentsHelp + "\n\n" + kExitStatus);
   app.get_formatter()->column_width(34);
   app.add_option("RUN", window.directories, "directories with traces")->required();
   app.add_option("--view", arguments.view, "what has the main area: stages, collective or memory")
       ->check(CLI::IsMember(kViews))
       ->option_text("VIEW");
   app.add_option("--rank", window.rank, "the rank whose memory is shown")
-      ->check(CLI::NonNegativeNumber)
+      ->check(between(0, replay::LogReader::kMostRanks - 1))
       ->option_text("R");
   app.add_option("--theme", arguments.theme, "light (for slides and paper) or dark")
       ->check(CLI::IsMember({"light", "dark"}))
@@ -193,15 +249,15 @@ int run_program(int argc, char** argv) {
   app.add_flag("--ring", arguments.ring, "a collective's ranks on a ring, not in a row")
       ->group(pictures);
   app.add_option("--scale", exported.scale, "how large everything is drawn: 2 for a fine screen")
-      ->check(CLI::Range(0.5, 8.0))
+      ->check(between(0.5, 8))
       ->option_text("X")
       ->group(pictures);
   app.add_option("--fps", exported.frames_per_second, "frames a second: 20 for .gif, 30 for .mp4")
-      ->check(CLI::Range(1, 120))
+      ->check(between(1, 120))
       ->option_text("N")
       ->group(pictures);
   app.add_option("--speed", exported.speed, "of a film: 2 is twice as fast")
-      ->check(CLI::Range(0.05, 100.0))
+      ->check(between(0.05, 100))
       ->option_text("X")
       ->group(pictures);
   try {
@@ -211,7 +267,7 @@ int run_program(int argc, char** argv) {
   } catch (const CLI::CallForHelp& help) {
     return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    fmt::print(stderr, "visualizer: {} (--help explains)\n", error.what());
+    say(fmt::format("visualizer: {} (--help explains)\n", error.what()));
     return 2;
   }
   window.dark = exported.dark = arguments.theme == "dark";
@@ -227,10 +283,14 @@ int run_program(int argc, char** argv) {
 }  // namespace zero
 
 int main(int argc, char** argv) {
+  zero::hold_standard_streams();
+  int status = 1;
   try {
-    return zero::run_program(argc, argv);
+    status = zero::run_program(argc, argv);
+  } catch (const zero::Interrupted& interrupted) {
+    zero::end_by(interrupted.signal);
   } catch (const std::exception& error) {
-    fmt::print(stderr, "visualizer: {}\n", error.what());
-    return 1;
+    zero::say(fmt::format("visualizer: {}\n", error.what()));
   }
+  return zero::finish_output("visualizer", status);
 }

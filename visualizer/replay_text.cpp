@@ -3,14 +3,17 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <charconv>
 #include <chrono>
 #include <cstdio>
 #include <set>
+#include <stdexcept>
 #include <string>
 
 #include "common/memory/bytes.h"
 #include "common/trace/reader.h"
 #include "visualizer/replay/player.h"
+#include "visualizer/replay/say.h"
 
 namespace zero::replay {
 namespace {
@@ -31,6 +34,24 @@ constexpr const char* kLegend =
     ". nothing   i initial   0 zero   g local gradient   + partial sum   = reduced: the average of "
     "all\nu updated   c cast   p copied in its rank   G gathered: a copy of its owner's   ? "
     "unknown";
+
+// A position or step that the run does not have.
+struct NotThere : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// A whole number, `low` or more.
+CLI::Validator whole_from(std::int64_t low) {
+  const auto check = [low](const std::string& text) {
+    std::int64_t number = 0;
+    const char* end = text.data() + text.size();
+    const auto [rest, error] = std::from_chars(text.data(), end, number);
+    const bool fits = error == std::errc() && rest == end && number >= low;
+    return fits ? std::string()
+                : fmt::format("'{}': expected a whole number, {} or more", text, low);
+  };
+  return CLI::Validator(check, "");
+}
 
 char letter(Kind kind) { return ".i0g+=ucpG?"[static_cast<std::size_t>(kind)]; }
 
@@ -173,8 +194,8 @@ void print_history(const Run& run, const std::vector<std::int64_t>& which) {
   const BufferInfo* buffer =
       rank >= 0 && rank < run.world_size() ? run.buffer(static_cast<int>(rank), number) : nullptr;
   if (!buffer || element < 0 || element >= buffer->allocate->size) {
-    throw TraceError(fmt::format("--history: rank {} has no buffer {} with an element {}", rank,
-                                 number, element));
+    throw NotThere(fmt::format("--history: rank {} has no buffer {} with an element {}", rank,
+                               number, element));
   }
   fmt::print("\nelement {} of rank {}'s {} (buffer {})\n", element, rank, buffer->allocate->name,
              number);
@@ -191,9 +212,10 @@ int run_program(int argc, char** argv) {
   bool steps = false, measured = false, timing = false;
   std::vector<std::int64_t> of_element;
   app.add_option("RUN", directory, "directory with rank0.jsonl, rank1.jsonl, ...")->required();
-  auto* at_option = app.add_option("--at", at, "position: the world after so many events (all)");
+  auto* at_option = app.add_option("--at", at, "position: the world after so many events (all)")
+                        ->check(whole_from(0));
   app.add_option("--step", step, "the world at the end of this step, as --steps counts them")
-      ->check(CLI::PositiveNumber)
+      ->check(whole_from(1))
       ->excludes(at_option);
   app.add_flag("--steps", steps, "list the steps instead");
   app.add_flag("--measured", measured,
@@ -201,11 +223,14 @@ int run_program(int argc, char** argv) {
   app.add_option("--history", of_element, "RANK BUFFER ELEMENT: the events that touched it")
       ->expected(3);
   app.add_flag("--timing", timing, "say how long it took to open the run, and to seek in it");
-  app.footer(kFooter);
+  app.footer(std::string(kFooter) + "\n\n" + kExitStatus);
   try {
     app.parse(argc, argv);
+  } catch (const CLI::CallForHelp& help) {
+    return app.exit(help);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    say(fmt::format("replay: {} (--help explains)\n", error.what()));
+    return 2;
   }
 
   using Clock = std::chrono::steady_clock;
@@ -215,9 +240,12 @@ int run_program(int argc, char** argv) {
   const auto start = Clock::now();
   const auto run = Run::open(directory, measured ? Order::measured : Order::logical);
   const auto opened = Clock::now();
-  for (const std::string& note : run->notes()) fmt::print(stderr, "note: {}\n", note);
+  for (const std::string& note : run->notes()) say(fmt::format("note: {}\n", note));
+  if (*at_option && at > run->size()) {
+    throw NotThere(fmt::format("--at {}: there are {} events", at, run->size()));
+  }
   if (step > run->chapters().size()) {
-    throw TraceError(fmt::format("--step: there are {} steps", run->chapters().size()));
+    throw NotThere(fmt::format("--step {}: there are {} steps", step, run->chapters().size()));
   }
   if (timing) {
     constexpr std::size_t kSeeks = 200;
@@ -245,10 +273,15 @@ int run_program(int argc, char** argv) {
 }  // namespace zero::replay
 
 int main(int argc, char** argv) {
+  zero::hold_standard_streams();
+  int status = 1;
   try {
-    return zero::replay::run_program(argc, argv);
+    status = zero::replay::run_program(argc, argv);
+  } catch (const zero::replay::NotThere& error) {
+    zero::say(fmt::format("replay: {}\n", error.what()));
+    status = 2;
   } catch (const std::exception& error) {
-    fmt::print(stderr, "replay: {}\n", error.what());
-    return 2;
+    zero::say(fmt::format("replay: {}\n", error.what()));
   }
+  return zero::finish_output("replay", status);
 }

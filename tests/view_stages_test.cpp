@@ -3,9 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 #include <map>
@@ -16,12 +13,10 @@
 
 #include "catch.h"
 #include "common/memory/bytes.h"
-#include "common/memory/bytes.h"
 #include "tests/replay_runs.h"
 #include "tests/support/stage.h"
 #include "visualizer/export/headless.h"
 #include "visualizer/view/bytes_facts.h"
-#include "visualizer/view/heat.h"
 #include "visualizer/view/heat.h"
 #include "visualizer/view/stage_layout.h"
 #include "visualizer/view/stage_words.h"
@@ -569,131 +564,6 @@ TEST_CASE("measured bytes are the formula's in every stage, and what differs is 
   CHECK(bytes_now(wrong, told, 2, 0).states_verdict == Verdict::different);
   CHECK(bytes_now(wrong, told, 2, 0).sent_verdict == Verdict::different);
   CHECK(bytes_now(wrong, told, 1, 0).states_verdict == Verdict::equal);
-}
-
-TEST_CASE("of several runs it is said how much of a whole iteration each has sent") {
-  const Runs runs({"ddp", "zero1", "zero3"}, 3);
-  Session session = runs.session();
-  const BytesFacts facts(session);
-  const double middle = session.length() * 0.8;
-  for (const Size size : {Size{1280, 720}, Size{960, 540}, Size{640, 480}}) {
-    session.seek(middle);
-    Headless headless(size.width, size.height);
-    headless.layout(session, Content::picture);
-    const auto says = [&](const std::string& text) {
-      const auto& all = headless.labels();
-      return std::count_if(all.begin(), all.end(), [&](const Label& l) { return l.text == text; });
-    };
-    INFO(size.width << " x " << size.height);
-    CHECK(says("Sent by GPU 0 in this iteration") == 1);
-    CHECK(says("a whole iteration") == 1);
-    CHECK(says("1.0 \u00d7") == 2);
-    CHECK(says("1.5 \u00d7") == 1);
-    for (int r = 0; r < session.size(); ++r) {
-      const std::int64_t sent = bytes_now(session, facts, r, 0).sent;
-      const std::int64_t whole = facts.claims(r).sent.value();
-      REQUIRE(whole > 0);
-      const std::string exact = with_commas(sent) + " of " + with_commas(whole) + " B";
-      const std::string brief = short_bytes(sent) + " of " + short_bytes(whole);
-      const auto percent = fmt::format(
-          "{:.0f}% sent", 100.0 * static_cast<double>(sent) / static_cast<double>(whole));
-      CHECK(says(exact) + says(brief) + says(percent) >= 1);
-      if (size.width >= 1280) CHECK(says(exact) >= 1);
-    }
-  }
-}
-
-TEST_CASE("side by side the model states have most of a panel's height") {
-  for (const int K : {3, 8}) {
-    const Runs runs({"ddp", "zero1", "zero2", "zero3"}, K);
-    Session session = runs.session();
-    const auto& lanes = session.derived<Lanes>();
-    for (const Size size : {Size{1280, 720}, Size{1920, 1080}, Size{960, 540}}) {
-      const Headless headless(size.width, size.height);
-      const Parts parts = parts_of(session, headless.area(), Content::picture);
-      const StageLayout layout = lay_out_stages(lanes, parts.main, 20);
-      for (const Panel& panel : layout.panels) {
-        float states = 0, bars = 0;
-        for (std::size_t i = 0; i < panel.lanes.size(); ++i) {
-          bars += panel.lanes[i].height();
-          if (!lanes.all()[i].passing) states += panel.lanes[i].height();
-        }
-        INFO("K " << K << " width " << size.width << " states " << states << " of "
-                  << panel.box.height());
-        CHECK(panel.loose.height() <= bars / 4 + 0.01f);
-        CHECK(panel.loose.height() > 4);
-        CHECK(states > 0.4f * panel.box.height());
-      }
-    }
-  }
-}
-
-TEST_CASE("what no value was traced of is hatched, and it is said how values are traced") {
-  const Runs without({"zero1"}, 3), with({"zero1"}, 3, {"--trace-values"});
-  const std::string advice = "values were not traced: run with --trace-values";
-  for (const bool traced : {false, true}) {
-    Session session = (traced ? with : without).session();
-    session.colouring = Colouring::values;
-    session.seek(session.length());
-    Headless headless(1280, 720);
-    const Image image = headless.frame(session, Content::plain);
-    const Theme& theme = headless.theme();
-    std::set<std::string> said;
-    for (const Label& label : headless.labels()) said.insert(label.text);
-    CHECK(said.count(advice) == (traced ? 0 : 1));
-    CHECK(said.count("zero") == (traced ? 1 : 0));  // of the scale
-    CHECK(said.count("not traced") == 1);
-    int plain = 0, lines = 0;
-    for (const Mark& mark : headless.marks()) {
-      const Rect& box = mark.box;
-      if (mark.target.kind != Target::Kind::cell || box.width() < 12 || box.height() < 12) continue;
-      for (float x = box.x0 + 2; x < box.x1 - 2; x += 1) {
-        const Colour pixel = pixel_of(image, {x, std::round(box.center().y)});
-        if (!traced) CHECK(pixel != heat_colour(0, theme));
-        plain += pixel == theme.panel;
-        lines += pixel != theme.panel;
-      }
-    }
-    if (traced) continue;
-    CHECK(lines > 0);
-    CHECK(2 * plain > lines);  // hatched, not filled
-  }
-  // Of several runs the one that has none is named.
-  Session both({Run::open(with.folder(0)), Run::open(without.folder(0))});
-  both.colouring = Colouring::values;
-  Headless headless(1920, 1080);
-  headless.layout(both, Content::plain);
-  int named = 0;
-  for (const Label& label : headless.labels()) {
-    named += label.text == both.name(1) + ": values were not traced";
-  }
-  CHECK(named == 1);
-}
-
-TEST_CASE("side by side a caption of several lines is not cut") {
-  const Runs runs({"ddp", "zero1", "zero3"}, 3);
-  Session session = runs.session();
-  Headless headless(960, 540);
-  const Rect caption = parts_of(session, headless.area(), Content::picture).caption;
-  CHECK(caption.height() == 74);
-  Session alone({Run::open(runs.folder(0))});
-  CHECK(parts_of(alone, headless.area(), Content::picture).caption.height() == 58);
-  int shown = 0;
-  for (const double moment : moments(session, 40)) {
-    session.seek(moment);
-    if (session.chapter() < 0) continue;
-    headless.layout(session, Content::picture);
-    const std::string sentence = session.sentence(0, static_cast<std::size_t>(session.chapter()));
-    std::string lines;
-    for (const Label& label : headless.labels()) {
-      if (!caption.contains(label.box) || label.ink.height() != 15) continue;
-      if (sentence.find(label.text) != std::string::npos) lines += label.text + " ";
-    }
-    INFO(lines << "\nis not\n" << sentence);
-    CHECK(lines.find(sentence) != std::string::npos);
-    ++shown;
-  }
-  CHECK(shown > 30);
 }
 
 TEST_CASE("of several runs it is said how much of a whole iteration each has sent") {

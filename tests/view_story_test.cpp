@@ -12,7 +12,6 @@
 #include "tests/support/stage.h"
 #include "visualizer/view/session.h"
 #include "visualizer/view/story_blocks.h"
-#include "visualizer/view/story_blocks.h"
 #include "visualizer/view/story_text.h"
 #include "visualizer/view/story_waiting.h"
 
@@ -108,31 +107,6 @@ TEST_CASE("what a step does is told from its events, in all four stages") {
   CHECK(sentences_of(*stages.runs[3]).front() ==
         "Each GPU allocates its model states and sets the initial values: its own shard, 1/3, of "
         "parameters, gradients and optimizer states.");
-}
-
-TEST_CASE("a step whose events tell nothing is not said to send nothing") {
-  const TemporaryFolder folder;
-  Work work;
-  work.dtype = "fp32";
-  work.iterations = 2;
-  work.more = {"--trace", folder / "run",   "--trace-iterations", "0",
-               "--save",  folder / "model", "--save-initial",     folder / "initial"};
-  run_stage("ddp", work);
-  const auto run = Run::open(folder / "run");
-  const std::vector<std::string> sentences = sentences_of(*run);
-  // What comes after an iteration's end is not its last step.
-  const replay::Chapter& saving = run->chapters().back();
-  REQUIRE(saving.number == 0);
-  REQUIRE(saving.iteration >= 0);
-  CHECK(sentences.back() == "");
-  int ends = 0;
-  for (std::size_t n = 0; n < sentences.size(); ++n) {
-    const bool last_step = run->chapters()[n].number == 6;
-    INFO(run->chapters()[n].caption << ": " << sentences[n]);
-    CHECK(has(sentences[n], "Nothing is sent: every GPU has all parameters already.") == last_step);
-    ends += last_step;
-  }
-  CHECK(ends == 2);
 }
 
 TEST_CASE("a step whose events tell nothing is not said to send nothing") {
@@ -260,29 +234,6 @@ TEST_CASE("seconds and clock are each other's inverse, and both only grow") {
     }
     CHECK(pace.seconds(0) == 0);
     CHECK(pace.seconds(session.length()) == pace.length());
-  }
-}
-
-TEST_CASE("in measured time too a block of the timeline is named after its own step") {
-  const Stages stages(3);
-  for (const Order order : {Order::logical, Order::measured}) {
-    Session session(stages.runs);
-    session.reorder(order);
-    const Blocks blocks(session);
-    for (int r = 0; r < session.size(); ++r) {
-      const auto& chapters = session.run(r).chapters();
-      std::set<std::size_t> drawn;
-      for (const Block& block : blocks.rows[static_cast<std::size_t>(r)]) {
-        if (!block.chapter || block.iteration < 0) continue;
-        CHECK(chapters[*block.chapter].iteration == block.iteration);
-        CHECK(chapters[*block.chapter].number == block.number);
-        drawn.insert(*block.chapter);
-      }
-      // None is missing: the n-th step of the ranks is the n-th chapter.
-      std::size_t of_iterations = 0;
-      for (const replay::Chapter& chapter : chapters) of_iterations += chapter.iteration >= 0;
-      CHECK(drawn.size() == of_iterations);
-    }
   }
 }
 

@@ -3,6 +3,7 @@
 #include <map>
 #include <random>
 #include <set>
+#include <span>
 
 #include "catch.h"
 #include "tests/replay_runs.h"
@@ -357,6 +358,144 @@ TEST_CASE("all messages under way are shown, at their progress, and nothing else
     }
   }
   CHECK(seen > 100);
+}
+
+TEST_CASE("direct messages under way keep off each other and off every cell") {
+  for (const int K : {2, 3, 5, 8}) {
+    const TemporaryFolder folder;
+    const auto run = run_of(folder, Algorithm::direct, K, 18 * K + 1);  // shards of 5 chunks
+    Session session({run});
+    for (const auto& [width, height] : {std::pair(860, 560), {1240, 620}}) {
+      const Headless head(width, height);
+      std::size_t most = 0;
+      for (const Collective& collective : session.collectives(0)) {
+        for (int i = 0; i <= 24; ++i) {
+          const double begin = session.alignment().clock(0, collective.begin);
+          const double end = session.alignment().clock(0, collective.end);
+          session.seek(begin + (end - begin) * i / 24);
+          const Sheet sheet = draw_alone(head, session, {}, [&](Context& context) {
+            draw_collective(context, head.area(), 0);
+          });
+          INFO(K << " ranks, " << collective.name << " at " << i << ", " << width);
+          std::vector<Rect> messages;
+          int on_others = 0, on_cells = 0, small = 0;
+          for (const Mark& mark : sheet.marks) {
+            if (mark.target.kind != Target::Kind::transfer) continue;
+            for (const Rect& other : messages) on_others += mark.box.overlaps(other, 0.5f);
+            messages.push_back(mark.box);
+            small += mark.box.width() < 3 || mark.box.height() < 2.5f;
+          }
+          for (const Mark& mark : sheet.marks) {
+            if (mark.target.kind != Target::Kind::cell) continue;
+            // Of two, where one message goes at a time, it slides from cell to cell.
+            if (K == 2 && messages.size() == 1) continue;
+            for (const Rect& message : messages) on_cells += mark.box.overlaps(message, 0.5f);
+          }
+          CHECK(on_others == 0);
+          CHECK(on_cells == 0);
+          CHECK(small == 0);
+          most = std::max(most, messages.size());
+        }
+      }
+      CHECK(most >= static_cast<std::size_t>(2 * K));
+    }
+  }
+}
+
+TEST_CASE("messages of one lane are one behind the other, each as far as it has come") {
+  CollectiveShape shape;
+  shape.ranks = 4;
+  shape.rows = 4;
+  shape.sums = true;
+  shape.lanes = 3;
+  shape.queue = 3;
+  const CollectiveLayout layout(shape, Rect::of_size(0, 0, 1280, 600), 24, 70);
+  for (const auto& [a, b] : hops_of(shape)) {
+    const Rect from = layout.column(a), to = layout.column(b);
+    const bool right = b > a;
+    const float parts[] = {1, 1, 0.2f}, start[] = {0, 0, 0};
+    const std::vector<Rect> waiting = layout.queue(a, b, 1, parts);
+    const std::vector<Rect> starting = layout.queue(a, b, 1, start);
+    REQUIRE(waiting.size() == 3);
+    for (const auto& boxes : {waiting, starting}) {
+      for (std::size_t i = 0; i < 3; ++i) {
+        CHECK(boxes[i].x0 >= std::min(from.x1, to.x1) - 0.1f);
+        CHECK(boxes[i].x1 <= std::max(from.x0, to.x0) + 0.1f);
+        if (i == 0) continue;
+        CHECK_FALSE(boxes[i].overlaps(boxes[i - 1]));
+        CHECK((boxes[i].x0 < boxes[i - 1].x0) == right);
+      }
+    }
+    // The first of those that wait is beside where it goes, the last of those that start beside
+    // where it comes from: an arrow's head away, at most.
+    const float ahead = right ? to.x0 - waiting[0].x1 : waiting[0].x0 - to.x1;
+    CHECK(ahead >= 4);
+    CHECK(ahead <= 9.1f);
+    CHECK(std::abs(right ? starting[2].x0 - from.x1 : from.x0 - starting[2].x1) <= 0.1f);
+    const std::vector<Rect> alone = layout.queue(a, b, 1, std::span(parts, 1));
+    CHECK(alone[0] == waiting[0]);
+  }
+}
+
+TEST_CASE("the header names all that is under way at once") {
+  const TemporaryFolder folder;
+  const auto run = run_of(folder, Algorithm::direct, 4, 65);
+  Session session({run});
+  const Headless head(900, 560);
+  std::set<std::string> said;
+  const Collective& all_reduce = session.collectives(0)[0];
+  for (std::size_t position = all_reduce.begin; position <= all_reduce.end; ++position) {
+    session.seek_position(0, position);
+    const Sheet sheet = draw_alone(
+        head, session, {}, [&](Context& context) { draw_collective(context, head.area(), 0); });
+    std::set<int> steps;
+    bool adds = false, copies = false;
+    for (const replay::Transfer& transfer : session.world(0).in_flight) {
+      const event::Hop& hop = *run->hop(transfer.send);
+      if (hop.collective != all_reduce.number) continue;
+      steps.insert(hop.step);
+      (hop.effect == Effect::add ? adds : copies) = true;
+    }
+    if (steps.empty()) continue;
+    const std::string expected = steps.size() == 1
+                                     ? "step " + std::to_string(*steps.begin()) + " of 6"
+                                     : "steps " + std::to_string(*steps.begin()) + " – " +
+                                           std::to_string(*steps.rbegin()) + " of 6";
+    bool found = false;
+    for (const Label& label : sheet.labels) {
+      if (label.text.find(expected) != 0) continue;
+      found = true;
+      INFO(label.text);
+      CHECK((label.text.find("adds") != std::string::npos) == adds);
+      CHECK((label.text.find("copies") != std::string::npos) == copies);
+      said.insert(expected);
+    }
+    INFO(expected);
+    CHECK(found);
+  }
+  CHECK(said.size() > 3);
+}
+
+TEST_CASE("a circle's boxes are as high as the area allows") {
+  for (const int K : {2, 3, 4, 5, 8}) {
+    for (const bool sums : {false, true}) {
+      CollectiveShape shape;
+      shape.ranks = shape.rows = K;
+      shape.sums = sums;
+      shape.ring = true;
+      const CollectiveLayout layout(shape, Rect::of_size(0, 0, 840, 530), 26, 0);
+      INFO(K << " ranks" << (sums ? ", with sums" : ""));
+      CHECK(layout.cell(0, 0).height() >= (K == 8 ? 6 : K == 5 ? 14 : 20));
+      CHECK(layout.cell(0, 0).width() >= 90);
+      // An arrow ends at the edge of the box that it goes to.
+      for (int r = 0; r < K; ++r) {
+        const int next = (r + 1) % K;
+        const Way way = layout.way(r, next, 0, layout.cell(r, 0), layout.cell(next, 0));
+        const Point before = way.points[static_cast<std::size_t>(way.count - 2)];
+        CHECK_FALSE(layout.column(next).contains(before));
+      }
+    }
+  }
 }
 
 TEST_CASE("a collective that is over stays as it ended, though its buffers are gone") {

@@ -1,6 +1,7 @@
 // Looks a collective up: its rows, which buffers it touches where, its steps, and how it ends.
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "visualizer/view/collective_story.h"
 
@@ -224,6 +225,7 @@ void CollectiveStory::find_steps() {
   const int K = run_.world_size();
   bool direct = false;
   int longest = 0;
+  row_lanes_.assign(rows_.size(), 1);
   std::map<int, Step> steps;
   for (std::size_t i = 0; i < collective_.hops.size(); ++i) {
     const auto travel = this->travel(collective_.hops[i].send);
@@ -241,12 +243,38 @@ void CollectiveStory::find_steps() {
     wraps_ = wraps_ || wraps;
     direct = direct || (way != 1 && !wraps && K > 2);
     longest = std::max(longest, std::abs(way));
+    int& of_row = row_lanes_[static_cast<std::size_t>(travel->row)];
+    of_row = std::max(of_row, std::abs(way));
   }
-  if (direct) {
+  const int crowd = find_queue();
+  if (direct || (K == 2 && crowd > 1)) {
     lanes_ = longest;
     wraps_ = false;
   }
   for (auto& [number, step] : steps) steps_.push_back(std::move(step));
+}
+
+// How many messages of a row are under way from one rank to another at a time. Returns the same of
+// all rows together.
+int CollectiveStory::find_queue() {
+  std::map<std::tuple<int, int, int>, std::vector<std::pair<EventIndex, int>>> changes;
+  for (const replay::Hop& hop : collective_.hops) {
+    const auto travel = this->travel(hop.send);
+    if (!travel) continue;
+    for (const int row : {travel->row, -1}) {  // -1: all
+      auto& lane = changes[{row, travel->source, travel->destination}];
+      lane.emplace_back(hop.send, 1);
+      if (hop.receive) lane.emplace_back(*hop.receive, -1);
+    }
+  }
+  int crowd = 0;
+  for (auto& [lane, those] : changes) {
+    std::sort(those.begin(), those.end());
+    int& most = std::get<0>(lane) < 0 ? crowd : queue_;
+    int now = 0;
+    for (const auto& [event, by] : those) most = std::max(most, now += by);
+  }
+  return crowd;
 }
 
 }  // namespace zero::view

@@ -90,18 +90,16 @@ void CollectiveLayout::place_row(float heading_height, float labels) {
   float height = area_.height() - heading_height;
   const float wrap = shape_.wraps ? std::clamp(height * 0.09f, 8.0f, 32.0f) : 0;
   height -= wrap;
-  row_height_ = std::min(height / R, 120.0f);
+  row_height_ = std::min(height / R, std::clamp(height * 0.75f / R, 120.0f, 260.0f));
   const float between_rows = std::clamp(row_height_ * 0.16f, 1.0f, 14.0f);
   const float body = row_height_ - between_rows;
-  constexpr float kThinnest = 7;  // of lanes
   if (shape_.lanes > 0) slot_height_ = body * std::min(0.6f, 0.3f + 0.08f * shape_.lanes);
   else slot_height_ = shape_.sums ? body * 0.42f : 0;
-  lanes_ = std::clamp(static_cast<int>(slot_height_ / kThinnest), 1, std::max(1, shape_.lanes));
   slot_gap_ = slot_height_ > 0 ? std::clamp(body * 0.05f, 1.0f, 4.0f) : 0;
   cell_height_ = body - slot_height_ - slot_gap_;
 
   token_width_ = gap > 0 ? std::clamp(gap * 0.86f, 6.0f, cell_width_) : cell_width_;
-  const float lane = shape_.lanes > 0 ? slot_height_ / static_cast<float>(lanes_) - 1
+  const float lane = shape_.lanes > 0 ? slot_height_ / static_cast<float>(shape_.lanes) - 1
                      : shape_.sums    ? slot_height_
                                       : cell_height_;
   token_height_ = std::clamp(lane, 3.0f, 26.0f);
@@ -118,40 +116,53 @@ void CollectiveLayout::place_row(float heading_height, float labels) {
   below_ = top + R * row_height_ - between_rows / 2 + wrap / 2;
 }
 
-// The centre of a rank's box: rank 0 on top, or, of two, on the left; then clockwise.
+// The centre of a rank's box: rank 0 on top, or, of two, on the left; then clockwise. The circle is
+// bent towards the corners where that makes room.
 Point CollectiveLayout::on_circle(int rank, float width, float height) const {
   const float angle = 2 * kPi * static_cast<float>(rank) / static_cast<float>(shape_.ranks) -
                       (shape_.ranks == 2 ? kPi : kPi / 2);
+  const auto bent = [&](float v) {
+    if (std::abs(v) < 1e-4f) return 0.0f;
+    return bend_ == 1 ? v : std::copysign(std::pow(std::abs(v), bend_), v);
+  };
   const Point c = area_.center();
   const float side = side_of(area_);
-  return {c.x + std::cos(angle) * ((area_.width() - width) / 2 - side),
-          c.y + std::sin(angle) * (area_.height() - height) / 2};
+  return {c.x + bent(std::cos(angle)) * ((area_.width() - width) / 2 - side),
+          c.y + bent(std::sin(angle)) * (area_.height() - height) / 2};
 }
 
 void CollectiveLayout::place_circle(float heading_height) {
   const auto R = static_cast<float>(shape_.rows);
   heading_height_ = heading_height;
-  // Boxes as large as they can be without touching the next one.
-  float height = 0, width = 0;
-  for (int i = 2; i < 24; ++i) {
-    const float w = area_.width() * 0.02f * static_cast<float>(i);
-    for (int j = 2; j < 24; ++j) {
-      const float h = area_.height() * 0.02f * static_cast<float>(j);
-      if (w > 160 || w > 1.3f * h || h > heading_height + std::max(R * 46, 110.0f) ||
-          w * h <= width * height)
-        continue;
-      bool apart = true;
-      for (int r = 1; r < shape_.ranks && apart; ++r) {
-        const Rect a = around(on_circle(r, w, h), w + 24, h + 6);
-        for (int other = 0; other < r && apart; ++other) {
-          apart = !a.overlaps(around(on_circle(other, w, h), w + 24, h + 6));
+  // Boxes as high as they can be without touching the next one, and rather wide.
+  float height = 0, width = 0, bend = 1, best = 0;
+  std::vector<Rect> boxes(static_cast<std::size_t>(shape_.ranks));
+  for (const float tried : {1.0f, 0.8f, 0.6f, 0.45f}) {
+    bend_ = tried;
+    for (int i = 23; i >= 2; --i) {
+      const float w = area_.width() * 0.02f * static_cast<float>(i);
+      for (int j = 23; j >= 2; --j) {
+        const float h = area_.height() * 0.02f * static_cast<float>(j);
+        const float score = (h - heading_height) * std::sqrt(w);
+        if (w > 260 || w > 2 * h || h > heading_height + std::max(R * 84, 110.0f) || score <= best)
+          continue;
+        bool apart = true;
+        for (int r = 0; r < shape_.ranks && apart; ++r) {
+          Rect& box = boxes[static_cast<std::size_t>(r)] =
+              around(on_circle(r, w, h), w + 24, h + 6);
+          for (int other = 0; other < r && apart; ++other) {
+            apart = !box.overlaps(boxes[static_cast<std::size_t>(other)]);
+          }
         }
+        if (!apart) continue;
+        width = w;
+        height = h;
+        bend = tried;
+        best = score;
       }
-      if (!apart) continue;
-      width = w;
-      height = h;
     }
   }
+  bend_ = bend;
   for (int r = 0; r < shape_.ranks; ++r) corners_.push_back(on_circle(r, width, height));
   cell_width_ = width;
   row_height_ = (height - heading_height) / R;
@@ -200,6 +211,41 @@ Rect CollectiveLayout::row_label(int row) const {
   return {label_end_ - labels_ + 10, top, label_end_, top + height};
 }
 
+Rect CollectiveLayout::lane(int source, int destination, int row) const {
+  const auto at = static_cast<std::size_t>(row);
+  const int lanes = at < shape_.row_lanes.size() ? shape_.row_lanes[at] : shape_.lanes;
+  const int far = std::min(std::abs(destination - source), std::max(lanes, 1)) - 1;
+  const float each = slot_height_ / static_cast<float>(std::max(lanes, 1));
+  const float top = cell_top(0, row) + cell_height_ + slot_gap_ + static_cast<float>(far) * each;
+  const Rect left = column(std::min(source, destination)),
+             right = column(std::max(source, destination));
+  return {left.x1, top, right.x0, top + each};
+}
+
+std::vector<Rect> CollectiveLayout::queue(int source, int destination, int row,
+                                          std::span<const float> parts) const {
+  const Rect lane = this->lane(source, destination, row);
+  const float gap = column(1).x0 - column(0).x1;
+  const float head = std::min(9.0f, gap * 0.15f);  // of the arrow, which stays visible
+  const float most = static_cast<float>(
+      std::max<std::size_t>(parts.size(), static_cast<std::size_t>(std::max(1, shape_.queue))));
+  const float between = std::min(3.0f, (gap - head) / most * 0.3f);
+  const float width = std::min((gap - head) / most - between, token_width_);
+  const float height = std::min(std::max(lane.height() - 1, lane.height() * 0.7f), 26.0f);
+  const float whole = lane.width() - head - width;
+  std::vector<Rect> boxes;
+  float ahead = whole + width + between;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    // Room is left for those behind.
+    const float behind = static_cast<float>(parts.size() - 1 - i) * (width + between);
+    const float begin = std::max(std::min(parts[i] * whole, ahead - width - between), behind);
+    ahead = begin;
+    const float x = destination > source ? lane.x0 + begin : lane.x1 - begin - width;
+    boxes.push_back(Rect::of_size(x, lane.center().y - height / 2, width, height));
+  }
+  return boxes;
+}
+
 Way CollectiveLayout::way(int source, int destination, int row, Rect from, Rect to) const {
   Way way;
   way.from = from;
@@ -214,7 +260,7 @@ Way CollectiveLayout::way(int source, int destination, int row, Rect from, Rect 
   if (shape_.ring) {
     // Out of the side that faces the other, or, when they are above each other, the outer one.
     const float apart = b.center().x - a.center().x;
-    const bool above = std::abs(apart) < cell_width_ * 0.75f;
+    const bool above = std::abs(apart) < cell_width_ + 10;
     const bool right =
         above ? (a.center().x + b.center().x) / 2 >= area_.center().x - 1 : apart > 0;
     const float gap = std::max(a.x0, b.x0) - std::min(a.x1, b.x1);
@@ -229,10 +275,7 @@ Way CollectiveLayout::way(int source, int destination, int row, Rect from, Rect 
       way.add({right ? b.x0 - out : b.x1 + out, to.center().y});
     }
   } else if (shape_.lanes > 0) {
-    const int far = (std::abs(destination - source) - 1) * lanes_ / shape_.lanes;
-    const float each = slot_height_ / static_cast<float>(lanes_);
-    const float y =
-        cell_top(0, row) + cell_height_ + slot_gap_ + (static_cast<float>(far) + 0.5f) * each;
+    const float y = lane(source, destination, row).center().y;
     way.add({from.center().x, y});
     way.add({to.center().x, y});
   } else if (shape_.wraps && source == shape_.ranks - 1 && destination == 0) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <array>
+#include <span>
 #include <vector>
 
 #include "visualizer/view/rect.h"
@@ -11,10 +12,12 @@ namespace zero::view {
 // What has to be placed.
 struct CollectiveShape {
   int ranks = 1, rows = 1;
-  bool sums = false;   // each cell has a slot below it, for a sum in scratch
-  int lanes = 0;       // below each row, for messages that pass other ranks; 0: none do
-  bool wraps = false;  // a lane around all, from the last rank to the first
-  bool ring = false;   // on a circle
+  bool sums = false;           // each cell has a slot below it, for a sum in scratch
+  int lanes = 0;               // below each row, for messages that pass other ranks; 0: none do
+  std::vector<int> row_lanes;  // by row, where that is fewer
+  int queue = 1;               // messages that are on one lane at a time, at most
+  bool wraps = false;          // a lane around all, from the last rank to the first
+  bool ring = false;           // on a circle
 };
 
 // One message's way, from box to box, which it leaves and enters at its full size.
@@ -51,10 +54,14 @@ class CollectiveLayout {
 
   // From a box within the source's row to one within the destination's.
   Way way(int source, int destination, int row, Rect from, Rect to) const;
+  // The messages of one lane, one behind the other between the two ranks, the foremost first; each
+  // has come as far as its part says, if those before it leave the room. Requires lanes.
+  std::vector<Rect> queue(int source, int destination, int row, std::span<const float> parts) const;
 
  private:
   void place_row(float heading_height, float labels);
   void place_circle(float heading_height);
+  Rect lane(int source, int destination, int row) const;  // from rank to rank
   Point on_circle(int rank, float width, float height) const;
   float cell_top(int rank, int row) const;
 
@@ -66,8 +73,8 @@ class CollectiveLayout {
   float heading_height_ = 0;
   float token_width_ = 0, token_height_ = 0;
   float labels_ = 0, label_end_ = 0;
+  float bend_ = 1;                          // of the circle: less is towards the corners
   float left_ = 0, right_ = 0, below_ = 0;  // the lane around
-  int lanes_ = 0;                           // as many as there is room for
   std::vector<Point> corners_;              // by rank: top left of its first cell
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 namespace zero::view {
 
@@ -40,6 +41,8 @@ CollectiveShape CollectivePainter::shape_of(const CollectiveStory& story, int ra
   shape.rows = std::clamp(static_cast<int>(story.rows().size()), 1, kMost);
   shape.sums = story.has_sums();
   shape.lanes = story.lanes();
+  shape.row_lanes = story.row_lanes();
+  shape.queue = story.queue();
   shape.wraps = story.wraps();
   shape.ring = ring && ranks > 1 && ranks <= 12;
   return shape;
@@ -201,11 +204,7 @@ void CollectivePainter::sign(Point center, float radius, bool adds) {
   }
 }
 
-void CollectivePainter::message(const Transfer& transfer, float part) {
-  const auto travel = story_.travel(transfer.send);
-  if (!travel || !is_shown(*travel)) return;
-  const Way way = this->way(*travel);
-  const Rect box = way.box(part);
+void CollectivePainter::message(const Transfer& transfer, const Travel& travel, Rect box) {
   canvas_.fill(box, empty());
   const std::vector<Cell>& cells = *transfer.content;
   const auto size =
@@ -213,17 +212,66 @@ void CollectivePainter::message(const Transfer& transfer, float part) {
   for (const Cell& cell : cells) {
     const Rect piece{box.x0, box.y0 + box.height() * static_cast<float>(cell.begin) / size, box.x1,
                      box.y0 + box.height() * static_cast<float>(cell.end) / size};
-    stripes(piece, cell.content, 1);
+    // One rank's own values fill a message that is too narrow for stripes.
+    const RankSet& who = cell.content.contributors;
+    if (box.width() < 3.5f * static_cast<float>(ranks_) && who.size() == 1) {
+      canvas_.fill(piece, theme_.rank(who.lowest()));
+    } else {
+      stripes(piece, cell.content, 1);
+    }
   }
   canvas_.outline(box, theme_.text, 1);
-  if (box.height() >= 11) {
-    // At its head.
-    const Point ahead = way.at(std::min(1.0f, part + 0.02f)),
-                behind = way.at(std::max(0.0f, part - 0.02f));
-    const float radius = std::min({8.0f, box.height() * 0.36f, box.width() * 0.3f});
-    sign({ahead.x >= behind.x ? box.x1 : box.x0, box.y0}, radius, travel->adds);
+  point_at(box, {Target::Kind::transfer, run_, travel.source, -1, 0, 0, transfer.send});
+}
+
+void CollectivePainter::messages(const std::vector<std::pair<const Transfer*, Travel>>& flying) {
+  constexpr float kSmallest = 11;  // of a message's height, that has a sign
+  const auto progress = [&](const Transfer& transfer) {
+    return static_cast<float>(context_.session.progress(run_, transfer));
+  };
+  if (layout_.shape().lanes == 0 || layout_.shape().ring) {
+    for (const auto& [transfer, travel] : flying) {
+      if (!is_shown(travel)) continue;
+      const Way way = this->way(travel);
+      const float part = progress(*transfer);
+      const Rect box = way.box(part);
+      message(*transfer, travel, box);
+      if (box.height() < kSmallest) continue;
+      // At its head.
+      const Point ahead = way.at(std::min(1.0f, part + 0.02f)),
+                  behind = way.at(std::max(0.0f, part - 0.02f));
+      const float radius = std::min({8.0f, box.height() * 0.36f, box.width() * 0.3f});
+      sign({ahead.x >= behind.x ? box.x1 : box.x0, box.y0}, radius, travel.adds);
+    }
+    return;
   }
-  point_at(box, {Target::Kind::transfer, run_, travel->source, -1, 0, 0, transfer.send});
+  // By lane, the foremost first.
+  std::vector<std::pair<const Transfer*, Travel>> all;
+  for (const auto& one : flying) {
+    if (is_shown(one.second)) all.push_back(one);
+  }
+  const auto lane = [](const Travel& t) { return std::tuple(t.row, t.source, t.destination); };
+  std::sort(all.begin(), all.end(), [&](const auto& a, const auto& b) {
+    return std::tuple(lane(a.second), a.first->send) < std::tuple(lane(b.second), b.first->send);
+  });
+  std::vector<float> parts;
+  for (std::size_t i = 0, next = 0; i < all.size(); i = next) {
+    const Travel& travel = all[i].second;
+    parts.clear();
+    while (next < all.size() && lane(all[next].second) == lane(travel)) {
+      parts.push_back(progress(*all[next++].first));
+    }
+    const std::vector<Rect> boxes =
+        layout_.queue(travel.source, travel.destination, travel.row, parts);
+    for (std::size_t k = i; k < next; ++k) {
+      message(*all[k].first, all[k].second, boxes[k - i]);
+    }
+    // The sign of all of them, on the foremost.
+    const Rect first = boxes.front();
+    if (first.height() < kSmallest || first.width() < kSmallest) continue;
+    sign(first.center(), std::min({8.0f, first.height() * 0.36f, first.width() * 0.36f}),
+         travel.adds);
+  }
 }
 
 void CollectivePainter::arrow(EventIndex send, Colour colour, float thickness) {

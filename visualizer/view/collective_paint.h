@@ -40,7 +40,8 @@ class CollectivePainter {
   void rank(const replay::RankState& state, const Moment& moment, int rank,
             const std::vector<replay::EventIndex>& leaving);
   void arrow(replay::EventIndex send, Colour colour, float thickness);  // the way of a message
-  void message(const replay::Transfer& transfer, float part);
+  // Those under way, each at its place: where several go from one rank to another, in a queue.
+  void messages(const std::vector<std::pair<const replay::Transfer*, Travel>>& flying);
   // What the marks mean, in a row if small, else below each other, as far as there is room.
   void legend(Rect area, Font font);
 
@@ -51,6 +52,7 @@ class CollectivePainter {
   Way way(const Travel& travel) const;
   bool is_shown(const Travel& travel) const;
   void line(const Way& way, Colour colour, float thickness);
+  void message(const replay::Transfer& transfer, const Travel& travel, Rect box);
   void sign(Point center, float radius, bool adds);
   void point_at(Rect box, const Target& target);
   bool whole(const replay::Content& content) const;

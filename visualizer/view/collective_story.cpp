@@ -144,6 +144,7 @@ std::optional<Travel> CollectiveStory::travel(EventIndex e) const {
   travel.range = send->hop.range.intersect(rows_[static_cast<std::size_t>(travel.row)].range);
   travel.adds = send->hop.effect == Effect::add;
   travel.chunk = send->hop.chunk;
+  travel.step = send->hop.step;
   travel.bytes = send->bytes;
   travel.from_slot = !is_flat(travel.source, send->from.buffer);
   travel.to_slot = travel.adds && has_sums_;

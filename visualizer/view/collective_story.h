@@ -38,6 +38,7 @@ struct Travel {
   bool from_slot = false, to_slot = false;  // from, to the sum in scratch
   bool adds = false;
   std::int64_t chunk = 0, bytes = 0;
+  int step = 1;
 };
 
 class CollectiveStory {
@@ -69,7 +70,9 @@ class CollectiveStory {
 
   bool adds() const { return adds_; }
   bool has_sums() const { return has_sums_; }  // partial sums stay in scratch
-  int lanes() const { return lanes_; }   // 0: between neighbours; else the longest way in ranks
+  int lanes() const { return lanes_; }  // 0: between neighbours; else the longest way in ranks
+  const std::vector<int>& row_lanes() const { return row_lanes_; }  // the same of each row
+  int queue() const { return queue_; }   // messages from rank to rank at a time, in a row, at most
   bool wraps() const { return wraps_; }  // from the last rank to the first
   std::int64_t chunks() const { return chunks_; }  // into which a row, or a shard, is cut
   std::int64_t bytes() const { return bytes_; }    // of all messages
@@ -112,6 +115,7 @@ class CollectiveStory {
   void find_rows();
   void keep_chunk();
   void find_steps();
+  int find_queue();
   void walk();
   void touch(replay::EventIndex e);
   void find_sources(const replay::World& world, replay::EventIndex e, int rank);
@@ -134,7 +138,8 @@ class CollectiveStory {
   std::vector<std::vector<std::int64_t>> scratch_;  // by rank: their buffers
   std::vector<Step> steps_;
   bool adds_ = false, has_sums_ = false, wraps_ = false;
-  int lanes_ = 0;
+  int lanes_ = 0, queue_ = 1;
+  std::vector<int> row_lanes_;
   std::int64_t chunks_ = 1, bytes_ = 0;
   // By rank: when its part has ended, and what it had then.
   struct Ended {

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "common/memory/bytes.h"
 #include "visualizer/view/collective_paint.h"
@@ -43,6 +44,66 @@ Now now(const CollectiveStory& story, const Collective& collective, const World&
   return now;
 }
 
+// " shard 3", " shards 0 – 2", " shards 0, 2", " 5 shards": few words for any rows.
+std::string rows_text(const CollectiveStory& story, const std::set<int>& rows) {
+  std::set<int> names;
+  for (const int row : rows) {
+    const int owner = story.rows()[static_cast<std::size_t>(row)].owner;
+    names.insert(story.rows_are_chunks() ? row : owner);
+  }
+  if (names.empty() || *names.begin() < 0) return "";
+  std::string text = story.rows_are_chunks() ? " chunk" : " shard";
+  if (names.size() > 1) text += "s";
+  const bool dense = *names.rbegin() - *names.begin() + 1 == static_cast<int>(names.size());
+  if (names.size() > 3 && !dense) {
+    return fmt::format(" {}{}", names.size(), text);
+  }
+  if (names.size() > 2 && dense) {
+    return text + fmt::format(" {} – {}", *names.begin(), *names.rbegin());
+  }
+  for (const int name : names)
+    text += fmt::format("{} {}", name == *names.begin() ? "" : ",", name);
+  return text;
+}
+
+// What is on its way, or was last: of one step, or of all that are under way at once.
+std::string under_way(const CollectiveStory& story, const Collective& collective, const Now& now) {
+  std::set<int> steps;
+  std::set<std::int64_t> chunks, bytes;
+  std::set<int> added, copied;  // rows
+  for (const auto& [transfer, travel] : now.flying) {
+    steps.insert(travel.step);
+    chunks.insert(travel.chunk);
+    bytes.insert(travel.bytes);
+    (travel.adds ? added : copied).insert(travel.row);
+  }
+  std::string text;
+  if (steps.size() > 1) {
+    text = fmt::format("steps {} – {} of {}", *steps.begin(), *steps.rbegin(), collective.steps);
+  } else {
+    text =
+        fmt::format("step {} of {}", steps.empty() ? now.step : *steps.begin(), collective.steps);
+  }
+  if (chunks.size() > 1) {
+    text += fmt::format(", chunks {} – {} of {}", *chunks.begin() + 1, *chunks.rbegin() + 1,
+                        story.chunks());
+  } else if (story.chunks() > 1) {
+    text += fmt::format(", chunk {} of {}", (chunks.empty() ? now.chunk : *chunks.begin()) + 1,
+                        story.chunks());
+  }
+  if (!added.empty() && !copied.empty()) {
+    text += ", adds" + rows_text(story, added) + ", copies" + rows_text(story, copied);
+  } else {
+    const auto step = std::find_if(story.steps().begin(), story.steps().end(),
+                                   [&](const auto& s) { return s.step == now.step; });
+    const bool adds =
+        now.flying.empty() ? step != story.steps().end() && step->adds : copied.empty();
+    text += adds ? ", adds" : ", copies";
+  }
+  if (bytes.size() == 1) text += fmt::format(", {} B a message", with_commas(*bytes.begin()));
+  return text;
+}
+
 std::string line_of(const CollectiveStory& story, const Collective& collective, const Now& now) {
   if (!now.begun) return "not begun yet";
   if (collective.opaque) return "the library's own algorithm: messages not seen";
@@ -50,13 +111,7 @@ std::string line_of(const CollectiveStory& story, const Collective& collective, 
                                  [&](const auto& s) { return s.step == now.step; });
   if (now.over) return fmt::format("done: {} B sent in all", with_commas(story.bytes()));
   if (step == story.steps().end()) return "begins";
-  std::string text = fmt::format("step {} of {}", now.step, collective.steps);
-  if (story.chunks() > 1) text += fmt::format(", chunk {} of {}", now.chunk + 1, story.chunks());
-  text += step->adds ? ", adds" : ", copies";
-  if (!now.flying.empty()) {
-    text += fmt::format(", {} B a message", with_commas(now.flying.front().second.bytes));
-  }
-  return text;
+  return under_way(story, collective, now);
 }
 
 }  // namespace
@@ -122,9 +177,7 @@ void draw_collective(Context& context, Rect area, int r) {
     painter.rank(story.state(world, rank), moment, rank, leaving);
   }
   for (const EventIndex send : leaving) painter.arrow(send, theme.muted, 1.5f);
-  for (const auto& [transfer, travel] : now.flying) {
-    painter.message(*transfer, static_cast<float>(session.progress(r, *transfer)));
-  }
+  painter.messages(now.flying);
 }
 
 }  // namespace zero::view

@@ -33,10 +33,11 @@ extern const char* const kMomentsHelp;
 Stretch stretch_of(const view::Session& session, const std::string& name);
 
 // What teaches most when no moment is named: the last iteration's step that adds up the gradients,
-// which is the step in which most is added up. In a run that adds up nothing: all of it.
+// which is the step in which most is added up. In a run that adds up nothing: all of it. Where a
+// run failed it is the moment before it frees what it has that is shown.
 struct Telling {
   Stretch collective;  // the step's last one that adds up
-  double after = 0;    // the end of the step: each rank holds what it keeps
+  double after = 0;    // the end of the step: each rank holds what it keeps; or the failure
 };
 Telling telling_of(const view::Session& session);
 

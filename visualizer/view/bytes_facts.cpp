@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
+#include "visualizer/replay/endings.h"
 #include "visualizer/view/stage_lanes.h"
 
 namespace zero::view {
@@ -50,6 +51,9 @@ BytesFacts::BytesFacts(const Session& session) {
         }
       }
       facts.iterations.push_back(std::move(begins));
+      const auto leaving = leaving_of(run, k);
+      const bool frees = leaving && std::holds_alternative<event::Free>(run.event(*leaving).what);
+      facts.leaving.push_back(frees ? run.own_index(*leaving) : SIZE_MAX);
       for (const MemoryPoint& point : run.memory(k)) {
         std::int64_t total = 0;
         for (const std::int64_t live : point.live) total += live;
@@ -82,7 +86,8 @@ BytesNow bytes_now(const Session& session, const BytesFacts& facts, int run, int
   const auto* step =
       state.step ? std::get_if<event::Step>(&session.run(run).event(*state.step).what) : nullptr;
   const bool begun = step && step->iteration >= 0;
-  if (begun && claims.model_states) {
+  // What it holds of them at its end, while it frees one after the other, says nothing.
+  if (begun && claims.model_states && !facts.leaves(run, rank, state.done)) {
     now.states_verdict = now.states == *claims.model_states ? Verdict::equal : Verdict::different;
   }
   const auto* ended =

@@ -29,6 +29,10 @@ class BytesFacts {
   std::int64_t sent_before(int run, int rank, std::size_t done) const;
   // Whether the messages are told of: a library's are not.
   bool sends_known(int run) const { return of(run).sends || !of(run).library; }
+  // Whether a rank has begun to free all that it has, after so many of its events.
+  bool leaves(int run, int rank, std::size_t done) const {
+    return done > of(run).leaving[static_cast<std::size_t>(rank)];
+  }
   std::int64_t most_peak() const { return most_peak_; }  // of any rank of any run
   std::int64_t most_sent() const { return most_sent_; }  // in an iteration, claimed or measured
 
@@ -40,6 +44,7 @@ class BytesFacts {
   struct OfRun {
     Claims claims;
     std::vector<std::vector<Begin>> iterations;  // by rank
+    std::vector<std::size_t> leaving;            // by rank: the first of its last frees
     bool sends = false, library = false;
   };
   const OfRun& of(int run) const { return runs_[static_cast<std::size_t>(run)]; }

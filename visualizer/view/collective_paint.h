@@ -72,4 +72,7 @@ class CollectivePainter {
 // "reduce_scatter": "Reduce-scatter".
 std::string spoken(std::string_view name);
 
+// Instead of a collective, where there is nobody to send to.
+inline constexpr std::string_view kOneGpu = "One GPU: nothing to send, nothing to receive.";
+
 }  // namespace zero::view

@@ -132,6 +132,11 @@ void draw_collective_strip(Context& context, Rect area, int r, const Collective&
   Canvas& canvas = context.canvas;
   const Theme& theme = canvas.theme();
   const Run& run = context.session.run(r);
+  if (run.world_size() == 1) {
+    canvas.fill(area, theme.panel, 4);
+    canvas.label(area, kOneGpu, {theme.muted, Font::body, Align::center});
+    return;
+  }
   std::int64_t chunks = 0;
   for (const replay::Hop& hop : shown.hops) {
     chunks = std::max(chunks, run.hop(hop.send)->chunk + 1);

@@ -11,6 +11,7 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 constexpr auto kShortest = std::chrono::milliseconds(100);  // between two looks at the files
+constexpr auto kEnded = std::chrono::milliseconds(500);     // the same, for another run there
 
 }  // namespace
 
@@ -37,13 +38,17 @@ void Loading::work(const std::string& directory, Order order, bool follow) {
   try {
     while (true) {
       const auto start = Clock::now();
-      bool changed = false;
+      bool changed = false, nothing_yet = false;
       std::optional<std::string> error;
       try {
         changed = reader.read(&progress_);
-      } catch (const TraceError& missing) {
+      } catch (const NoTraceYet& missing) {
         if (!follow) throw;
-        error = missing.what();  // it may come yet
+        error = missing.what();
+        nothing_yet = true;
+      } catch (const TraceError& wrong) {
+        if (!follow) throw;
+        error = wrong.what();  // it may be made good yet
       }
       std::shared_ptr<const Run> run;
       if (changed || (!follow && !error)) run = Run::from(reader.log(), order, &progress_);
@@ -51,11 +56,14 @@ void Loading::work(const std::string& directory, Order order, bool follow) {
       {
         const std::lock_guard lock(mutex_);
         error_ = std::move(error);
+        nothing_yet_ = nothing_yet;
         if (run) newest_ = std::move(run);
       }
-      if (!follow || (!error_ && reader.all_ended())) break;
+      if (!follow) break;
+      if (!error_) finished_ = reader.all_ended();
       // A fifth of one processor at most, however long the trace has become.
-      const auto pause = std::max<Clock::duration>(kShortest, 4 * (Clock::now() - start));
+      const auto pause =
+          std::max<Clock::duration>(finished_ ? kEnded : kShortest, 4 * (Clock::now() - start));
       const auto until = Clock::now() + pause;
       while (Clock::now() < until && !progress_.cancelled) {
         std::this_thread::sleep_for(std::chrono::milliseconds(20));

@@ -43,7 +43,7 @@ bool LogReader::begun_anew(const File& file) const {
 
 // Opens the files that are not open yet. The first one with a header says how many there are.
 void LogReader::open_files() {
-  std::string first_error;
+  std::string first_error, empty;
   const File* first = nullptr;
   for (const File& file : files_) {
     if (!file.reader) continue;
@@ -95,24 +95,32 @@ void LogReader::open_files() {
       }
     } catch (const TraceError& error) {
       file.note = error.what();
-      if (first_error.empty()) first_error = error.what();
+      if (size_of(file.path) == 0) {  // its header may come yet
+        if (empty.empty()) empty = error.what();
+      } else if (first_error.empty()) {
+        first_error = error.what();
+      }
     }
   }
   if (first) return;
   files_.clear();
-  if (first_error.empty()) check_directory(directory_);
-  throw TraceError(first_error.empty() ? directory_ + kNoTrace : first_error);
+  if (!first_error.empty()) throw TraceError(first_error);
+  if (empty.empty()) check_directory(directory_);
+  throw NoTraceYet(empty.empty() ? directory_ + kNoTrace : empty);
 }
 
 void check_directory(const std::string& directory) {
   std::error_code error;
   if (!fs::is_directory(directory, error)) {
-    throw TraceError(directory + ": no such directory: give the one that --trace DIR wrote");
+    if (fs::exists(directory, error)) {
+      throw TraceError(directory + ": not a directory: give the one that --trace DIR wrote");
+    }
+    throw NoTraceYet(directory + ": no such directory: give the one that --trace DIR wrote");
   }
   for (int r = 0; r < LogReader::kMostRanks; ++r) {
     if (is_file(fmt::format("{}/rank{}.jsonl", directory, r))) return;
   }
-  throw TraceError(directory + kNoTrace);
+  throw NoTraceYet(directory + kNoTrace);
 }
 
 bool LogReader::read_on(File& file, Progress* progress, std::int64_t all_bytes) {

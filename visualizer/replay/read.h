@@ -31,7 +31,7 @@ class LogReader {
 
   // Reads on as far as the files go; true when there was something new. A line that cannot be read
   // ends its rank's trace, with a note. A file that was begun anew is read anew. Throws TraceError
-  // when there is no file, or none has a header; Cancelled.
+  // when there is no file (NoTraceYet), or none has a header; Cancelled.
   bool read(Progress* progress = nullptr);
 
   // What has been read. Later reads do not change it. Requires that read() did not throw.
@@ -56,7 +56,12 @@ class LogReader {
   std::atomic<std::int64_t> bytes_ = 0;  // read so far, of all files
 };
 
-// Throws TraceError when there is no such directory, or no trace in it.
+// There is nothing to read, which may come yet: no directory, no files, or only empty ones.
+struct NoTraceYet : TraceError {
+  using TraceError::TraceError;
+};
+
+// Throws NoTraceYet when there is no such directory, or no trace in it; TraceError when it is none.
 void check_directory(const std::string& directory);
 
 // parse_event, quicker for the frequent kinds of events where simdjson is there; always the same.

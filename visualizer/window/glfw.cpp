@@ -8,6 +8,7 @@
 #include <memory>
 #include <stdexcept>
 
+#include "visualizer/replay/say.h"
 #include "visualizer/view/frame.h"
 #include "visualizer/window/opening.h"
 #include "visualizer/window/screen.h"
@@ -47,11 +48,11 @@ void draw_opening(Canvas& canvas, const Opening& opening, bool follow, Rect area
   canvas.fill(bar, theme.accent, 3);
 }
 
-// What is wrong, in one line along the bottom.
+// What is wrong, in one line along the bottom: the newest of it.
 void draw_messages(Canvas& canvas, const std::vector<std::string>& messages, Rect line) {
   const Theme& theme = canvas.theme();
   canvas.fill(line, theme.panel);
-  std::string text = messages.front();
+  std::string text = messages.back();
   if (messages.size() > 1) {
     text += fmt::format("   (and {} more on the terminal)", messages.size() - 1);
   }
@@ -96,7 +97,7 @@ class Window {
       changed = opening_.update(*session_);
     }
     for (const std::string& message : opening_.take_messages()) {
-      fmt::print(stderr, "visualizer: {}\n", message);
+      say(fmt::format("visualizer: {}\n", message));
       messages_.push_back(message);
     }
     return changed;
@@ -136,6 +137,7 @@ class Window {
       for (const view::KeyPress& press : screen_.take_keys()) {
         if (press.character == U'q' || press.character == U'Q') screen_.close();
       }
+      if (!messages_.empty()) draw_messages(canvas, messages_, area.cut_bottom(20));
       draw_opening(canvas, opening_, options_.follow, area);
     }
     screen_.end_frame();
@@ -155,7 +157,7 @@ int show_window(const WindowOptions& options) {
   try {
     screen = std::make_unique<Screen>(options.width, options.height, "ZeRO Steps");
   } catch (const std::runtime_error& error) {
-    fmt::print(stderr, "visualizer: {}; --export FILE.png makes a picture\n", error.what());
+    say(fmt::format("visualizer: {}; --export FILE.png makes a picture\n", error.what()));
     return 1;
   }
   return Window(options, *screen).show();

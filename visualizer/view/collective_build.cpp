@@ -11,8 +11,9 @@ using namespace replay;
 
 namespace {
 
-constexpr std::size_t kMostChunkRows = 8;    // more are drawn as one row
-constexpr std::size_t kMostAtoms = 100'000;  // by rank: more are not told apart
+constexpr std::size_t kMostChunkRows = 8;      // more are drawn as one row
+constexpr std::size_t kMostAtoms = 100'000;    // by rank: more are not told apart
+constexpr std::size_t kMostLooks = 1'000'000;  // at buffers, for what no message is about
 
 }  // namespace
 
@@ -120,6 +121,41 @@ void CollectiveStory::walk() {
     if (const auto end = ends.find(e); end != ends.end()) {
       const auto rank = static_cast<std::size_t>(end->second);
       ended_[rank] = Ended{e + 1, world.ranks[rank]};
+    }
+  }
+  if (ends.size() < static_cast<std::size_t>(run_.world_size())) find_untouched(world);
+}
+
+// Of one that breaks off: where no message came, or comes yet, what it would have been about. A sum
+// is of gradients, the newest ones; what is copied is parameters, or the newest of other buffers.
+void CollectiveStory::find_untouched(const World& world) {
+  std::size_t looks = 0;
+  if (collective_.hops.empty() && collective_.name.find("reduce") != std::string::npos)
+    adds_ = true;
+  for (std::size_t row = 0; row < rows_.size(); ++row) {
+    const int owner = collective_.owner.value_or(rows_[row].owner);
+    for (Atom& atom : atoms_[row]) {
+      for (std::size_t rank = 0; rank < atom.uses.size(); ++rank) {
+        if (!atom.uses[rank].empty()) continue;
+        const event::Allocate* best = nullptr;
+        for (const Buffer& buffer : world.ranks[rank].buffers) {
+          if (++looks > kMostLooks) return;
+          const event::Allocate& allocate = *buffer.info->allocate;
+          if (!allocate.range || !allocate.range->contains(atom.range)) continue;
+          const std::int64_t at = atom.range.begin - allocate.range->begin;
+          if (!buffer.cells().holds(at, atom.range.size())) continue;
+          const bool own = buffer.cells().at(at).content.kind == Kind::local_gradient;
+          const bool better = adds_ ? own
+                                    : !best || best->category != Memory::parameters ||
+                                          allocate.category == Memory::parameters;
+          if (better) best = &allocate;
+        }
+        if (!best) continue;
+        // Where it is a copy that is missing, what is there is from before.
+        const bool source = adds_ || owner == static_cast<int>(rank);
+        const EventIndex first = source ? collective_.begin : run_.size();
+        atom.uses[rank].push_back({best->buffer, first, std::nullopt, !source});
+      }
     }
   }
 }

@@ -116,6 +116,7 @@ class CollectiveStory {
   void keep_chunk();
   void find_steps();
   int find_queue();
+  void find_untouched(const replay::World& world);
   void walk();
   void touch(replay::EventIndex e);
   void find_sources(const replay::World& world, replay::EventIndex e, int rank);

@@ -18,14 +18,38 @@ struct Now {
   int step = 0;  // under way, or the last one; 0: none yet
   std::int64_t chunk = 0;
   bool begun = false, over = false;
+  bool stuck = false;                 // the trace tells no more of it, and it is not over
+  int in = 0, out = 0, expected = 0;  // ranks that have begun it, ended it, and take part in it
   std::vector<std::pair<const Transfer*, Travel>> flying;
 };
+
+// It is over when each rank that takes part has ended it, and all take part that may yet come to
+// it.
+void count_ranks(Now& now, const Collective& collective, const World& world, const Run& run) {
+  std::size_t last = 0;  // the position after all that the traces tell of it
+  std::vector<bool> takes_part(world.ranks.size());
+  for (const Part& part : collective.parts) {
+    takes_part[static_cast<std::size_t>(part.rank)] = true;
+    now.in += part.begin < world.position;
+    now.out += part.end && *part.end < world.position;
+    last = std::max({last, part.begin + 1, part.end.value_or(0) + 1});
+  }
+  for (const replay::Hop& hop : collective.hops) {
+    last = std::max({last, hop.send + 1, hop.receive.value_or(0) + 1});
+  }
+  for (int rank = 0; rank < run.world_size(); ++rank) {
+    const RankLog& log = run.rank(rank);
+    now.expected += takes_part[static_cast<std::size_t>(rank)] || (!log.path.empty() && !log.ended);
+  }
+  now.over = now.out == now.expected;
+  now.stuck = !now.over && world.position >= last;
+}
 
 Now now(const CollectiveStory& story, const Collective& collective, const World& world,
         const Run& run) {
   Now now;
   now.begun = world.position >= collective.begin;
-  now.over = world.position >= collective.end;
+  count_ranks(now, collective, world, run);
   for (const Transfer& transfer : world.in_flight) {
     if (transfer.send + 1 < collective.begin) continue;
     if (const auto travel = story.travel(transfer.send))
@@ -104,14 +128,23 @@ std::string under_way(const CollectiveStory& story, const Collective& collective
   return text;
 }
 
-std::string line_of(const CollectiveStory& story, const Collective& collective, const Now& now) {
+std::string line_of(const CollectiveStory& story, const Collective& collective, const Now& now,
+                    bool live) {
   if (!now.begun) return "not begun yet";
-  if (collective.opaque) return "the library's own algorithm: messages not seen";
+  const std::string end = !now.stuck ? "" : live ? ", so far" : ", not finished";
+  if (collective.opaque) return "the library's own algorithm: messages not seen" + end;
   const auto step = std::find_if(story.steps().begin(), story.steps().end(),
                                  [&](const auto& s) { return s.step == now.step; });
   if (now.over) return fmt::format("done: {} B sent in all", with_commas(story.bytes()));
-  if (step == story.steps().end()) return "begins";
-  return under_way(story, collective, now);
+  if (step == story.steps().end()) {
+    if (now.in == now.expected) return "begins" + end;
+    return fmt::format("begun by {} of {} GPUs", now.in, now.expected) + end;
+  }
+  std::string text = under_way(story, collective, now);
+  if (now.stuck && now.out > 0) {
+    text += fmt::format(", ended by {} of {} GPUs", now.out, now.expected);
+  }
+  return text + end;
 }
 
 }  // namespace
@@ -126,8 +159,7 @@ void draw_collective(Context& context, Rect area, int r) {
   const Collective* collective = session.collective(r);
   if (!collective || run.world_size() == 1) {
     canvas.label(area,
-                 run.world_size() == 1 ? "One GPU: nothing to send, nothing to receive."
-                                       : "No collectives in this run.",
+                 run.world_size() == 1 ? kOneGpu : std::string_view("No collectives in this run."),
                  {theme.muted, Font::body, Align::center});
     return;
   }
@@ -144,7 +176,7 @@ void draw_collective(Context& context, Rect area, int r) {
                fmt::format("elements {} – {}", with_commas(collective->range.begin),
                            with_commas(collective->range.end)),
                {theme.muted, Font::small, Align::right});
-  std::string line = line_of(story, *collective, now);
+  std::string line = line_of(story, *collective, now, session.live && !session.silent);
   if (run.world_size() > CollectivePainter::kMost) {
     line += fmt::format("; the first {} of {} GPUs", CollectivePainter::kMost, run.world_size());
   }

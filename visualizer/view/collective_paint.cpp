@@ -266,11 +266,14 @@ void CollectivePainter::messages(const std::vector<std::pair<const Transfer*, Tr
     for (std::size_t k = i; k < next; ++k) {
       message(*all[k].first, all[k].second, boxes[k - i]);
     }
-    // The sign of all of them, on the foremost.
-    const Rect first = boxes.front();
-    if (first.height() < kSmallest || first.width() < kSmallest) continue;
-    sign(first.center(), std::min({8.0f, first.height() * 0.36f, first.width() * 0.36f}),
-         travel.adds);
+    // The sign of all of them, behind the last, where that is not in the rank that it comes from.
+    const Rect last = boxes.back(), source = layout_.column(travel.source);
+    if (last.height() < kSmallest) continue;
+    const float radius = std::min(8.0f, last.height() * 0.36f);
+    const bool right = travel.destination > travel.source;
+    const float x = right ? last.x0 - radius - 2 : last.x1 + radius + 2;
+    if (right ? x - radius < source.x1 : x + radius > source.x0) continue;
+    sign({x, last.center().y}, radius, travel.adds);
   }
 }
 

@@ -147,6 +147,7 @@ class BytesView {
     const int rank = rank_of(r);
     const BytesNow now = bytes_now(session_, facts_, r, rank);
     const Claims& claims = facts_.claims(r);
+    if (box.height() < kLine) return;
     Rect head = box.cut_top(kLine + 2);
     total(head, now);
     canvas_.label(head, session_.name(r), {theme_.text, Font::strong});
@@ -293,11 +294,6 @@ class BytesView {
     const Style& style = theme_.category(Memory::communication);
     canvas_.cell(part(now.sent), style, {Target::Kind::rank, r, rank, -1, 0, 0, 0});
     if (claimed) canvas_.outline(part(*claimed), theme_.muted);
-    if (claimed && bar.contains(context_.input.mouse)) {
-      canvas_.fill(bar, theme_.panel);
-      canvas_.label(bar, fmt::format("formula {} B", with_commas(*claimed)),
-                    {theme_.text, Font::small});
-    }
   }
 
   Context& context_;

@@ -6,7 +6,7 @@ Parts parts_of(const Session& session, Rect area, Content content) {
   Parts parts;
   Rect rest = area.inset(14, 10);
   // Side by side it has one line more, for what the other runs do.
-  const bool more = session.size() > 1 && area.height() >= 360;
+  const bool more = session.size() > 1 && area.height() >= 480;
   parts.caption = rest.cut_top(more ? 74.0f : 58.0f);
   if (content == Content::window) {
     parts.timeline = rest.cut_bottom(std::min(150.0f, rest.height() * 0.3f));

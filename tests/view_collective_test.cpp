@@ -585,6 +585,52 @@ TEST_CASE("a collective says its name, its algorithm, its step and what a messag
   CHECK(said.count("done: 192 B sent in all") == 1);
 }
 
+TEST_CASE("a collective that breaks off is not done, and shows what the buffers hold") {
+  for (const std::string name : {"all_reduce", "reduce_scatter", "all_gather"}) {
+    for (const int begun : {1, 3}) {
+      // So many ranks have begun it, and nothing has been sent.
+      const TemporaryFolder folder;
+      run_of(folder, Algorithm::ring, 3, 19);
+      int rank = -1;
+      bool over = false;
+      change_lines(folder.path(), [&](json& line) {
+        if (line["e"] == "header") {
+          rank = line["rank"];
+          over = false;
+          return;
+        }
+        const bool here = line["e"] == "collective" && line["name"] == name;
+        if (over || (here && rank >= begun)) {
+          over = true;
+          line = nullptr;
+        }
+        over = over || here;
+      });
+      Session session({Run::open(folder.path())});
+      const Headless head(900, 560);
+      const auto drawn = [&] {
+        return draw_alone(head, session, {},
+                          [&](Context& context) { draw_collective(context, head.area(), 0); });
+      };
+      session.seek(session.length());
+      REQUIRE(session.collective(0)->name == name);
+      INFO(name << " begun by " << begun);
+      const Sheet sheet = drawn();
+      const std::string words =
+          begun == 3 ? "begins" : "begun by " + std::to_string(begun) + " of 3 GPUs";
+      CHECK(sheet.says(words + ", not finished"));
+      CHECK(sheet.says(name == "all_gather" ? "the values of a GPU" : "a GPU's own values"));
+      std::set<int> ranks;
+      for (const Mark& mark : sheet.marks) {
+        if (mark.target.kind == Target::Kind::cell) ranks.insert(mark.target.rank);
+      }
+      CHECK(ranks == std::set<int>{0, 1, 2});
+      session.live = true;
+      CHECK(drawn().says(words + ", so far"));
+    }
+  }
+}
+
 TEST_CASE("one rank has nothing to send") {
   const TemporaryFolder folder;
   const auto run = run_of(folder, Algorithm::ring, 1, 7);

@@ -148,6 +148,23 @@ TEST_CASE("a trace of the first iterations alone says so where it ends") {
         "the trace ends here, after 2 of 4 iterations (--trace-iterations 2)");
 }
 
+TEST_CASE("what several runs have in common at their ends is said once") {
+  const TemporaryFolder folder;
+  std::vector<std::shared_ptr<const Run>> runs;
+  for (const std::string stage : {"ddp", "zero1", "zero2"}) {
+    Work work;
+    work.batch = 6;
+    work.iterations = stage == "zero2" ? 1 : 3;
+    work.more = {"--trace", folder.path() + "/" + stage, "--trace-iterations", "1"};
+    run_stage(stage, work);
+    runs.push_back(Run::open(folder.path() + "/" + stage));
+  }
+  Session session(runs);
+  session.seek(session.length());
+  CHECK(waiting_text(session) ==
+        "ddp, zero1: the trace ends here, after 1 of 3 iterations (--trace-iterations 1)");
+}
+
 TEST_CASE("with one GPU a strip has a line instead of pictures") {
   const TemporaryFolder folder;
   trace_stage("zero1", 1, folder.path());

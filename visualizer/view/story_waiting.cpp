@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "visualizer/replay/endings.h"
 
@@ -203,12 +204,20 @@ std::string text_of(const Session& session, int r) {
 }  // namespace
 
 std::string waiting_text(const Session& session) {
-  std::string text;
+  // What is the same for several runs is said once.
+  std::vector<std::pair<std::string, std::string>> all;  // the text, and whose it is
   for (int r = 0; r < session.size(); ++r) {
     const std::string of_run = text_of(session, r);
     if (of_run.empty()) continue;
+    const auto same = std::find_if(all.begin(), all.end(),
+                                   [&](const auto& said) { return said.first == of_run; });
+    if (same != all.end()) same->second += ", " + session.name(r);
+    else all.emplace_back(of_run, session.name(r));
+  }
+  std::string text;
+  for (const auto& [said, names] : all) {
     text += text.empty() ? "" : "   ";
-    text += session.size() > 1 ? session.name(r) + ": " + of_run : of_run;
+    text += session.size() > 1 ? names + ": " + said : said;
   }
   return text;
 }

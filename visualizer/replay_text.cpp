@@ -189,7 +189,7 @@ void print_steps(const Run& run) {
   }
 }
 
-void print_history(const Run& run, const std::vector<std::int64_t>& which) {
+const BufferInfo& buffer_of(const Run& run, const std::vector<std::int64_t>& which) {
   const auto [rank, number, element] = std::tuple(which[0], which[1], which[2]);
   const BufferInfo* buffer =
       rank >= 0 && rank < run.world_size() ? run.buffer(static_cast<int>(rank), number) : nullptr;
@@ -197,9 +197,15 @@ void print_history(const Run& run, const std::vector<std::int64_t>& which) {
     throw NotThere(fmt::format("--history: rank {} has no buffer {} with an element {}", rank,
                                number, element));
   }
-  fmt::print("\nelement {} of rank {}'s {} (buffer {})\n", element, rank, buffer->allocate->name,
+  return *buffer;
+}
+
+void print_history(const Run& run, const std::vector<std::int64_t>& which) {
+  const BufferInfo& buffer = buffer_of(run, which);
+  const auto [rank, number, element] = std::tuple(which[0], which[1], which[2]);
+  fmt::print("\nelement {} of rank {}'s {} (buffer {})\n", element, rank, buffer.allocate->name,
              number);
-  for (const Touched& touched : history(run, *buffer, element)) {
+  for (const Touched& touched : history(run, buffer, element)) {
     fmt::print("  position {:>7}  {:<24} {}\n", touched.event + 1, to_string(touched.how),
                run.where(touched.event));
   }
@@ -263,6 +269,7 @@ int run_program(int argc, char** argv) {
     print_steps(*run);
   } else {
     if (step > 0) at = last_position(*run, step - 1);
+    if (!of_element.empty()) buffer_of(*run, of_element);
     print_world(*run, run->at(at));
     if (!of_element.empty()) print_history(*run, of_element);
   }

@@ -117,6 +117,37 @@ TEST_CASE("both programs end with 1 for what cannot be read, with 2 for a wrong 
   }
 }
 
+TEST_CASE("what is no file that can be read is named, and never waited for") {
+  const auto says = [](const std::string& make, int status, const std::string& words) {
+    for (const char* command : {"$V d --export x.png", "$V d", "$R d"}) {
+      const TemporaryFolder folder;
+      const Finished finished =
+          shell("mkdir d; " + make + "; exec timeout 20 " + command, folder.path());
+      INFO(finished.describe());
+      CHECK(finished.status == status);
+      CHECK(finished.errors().size() == 1);
+      CHECK_THAT(finished.err, Catch::Contains(words));
+      CHECK(files_in(folder.path()) == 1);
+    }
+  };
+  says("mkfifo d/rank0.jsonl", 1, "d/rank0.jsonl: not a regular file");
+  says("ln -s /dev/zero d/rank1.jsonl", 1, "d/rank1.jsonl: not a regular file");
+  says("mkdir d/rank0.jsonl", 1, "d/rank0.jsonl: not a regular file");
+  says("rmdir d; echo > d", 1, "d: not a directory");
+  says("ln -s rank0.jsonl d/rank0.jsonl", 1, "d/rank0.jsonl: Too many levels of symbolic links");
+  if (geteuid() != 0) {  // who may read everything
+    says("cp $T/rank0.jsonl d; chmod 0 d/rank0.jsonl", 1, "d/rank0.jsonl: Permission denied");
+  }
+  // The other ranks are shown.
+  const TemporaryFolder folder;
+  const Finished some =
+      shell("cp -r $T d; rm d/rank1.jsonl; mkfifo d/rank1.jsonl; exec timeout 20 $R d --steps",
+            folder.path());
+  INFO(some.describe());
+  CHECK(some.status == 0);
+  CHECK_THAT(some.err, Catch::Contains("d/rank1.jsonl: not a regular file"));
+}
+
 TEST_CASE("a picture takes the place of a regular file, or of what a link leads to") {
   const TemporaryFolder folder;
   const auto exports = [&](const std::string& name) {

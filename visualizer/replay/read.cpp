@@ -2,8 +2,11 @@
 #include "visualizer/replay/read.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <thread>
@@ -30,9 +33,21 @@ std::int64_t size_of(const std::string& path) {
   return error ? 0 : static_cast<std::int64_t>(size);
 }
 
-bool is_file(const std::string& path) {
+bool is_empty(const std::string& path) {
   std::error_code error;
-  return fs::is_regular_file(path, error);
+  return fs::is_regular_file(path, error) && size_of(path) == 0;
+}
+
+// False when there is nothing of that name; throws TraceError when it is no file that can be read.
+// What is no regular file is never opened: a pipe would wait for ever, /dev/zero never ends.
+bool is_there(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) return false;
+  if (status.type() == fs::file_type::none) throw TraceError(path + ": " + error.message());
+  if (!fs::is_regular_file(status)) throw TraceError(path + ": not a regular file");
+  if (access(path.c_str(), R_OK) != 0) throw TraceError(path + ": " + std::strerror(errno));
+  return true;
 }
 
 }  // namespace
@@ -59,8 +74,8 @@ void LogReader::open_files() {
     File& file = files_[r];
     if (file.reader) continue;
     file.path = fmt::format("{}/rank{}.jsonl", directory_, r);
-    if (!is_file(file.path)) continue;
     try {
+      if (!is_there(file.path)) continue;
       auto reader = std::make_unique<TraceReader>(file.path, fast_parser());
       const event::Header& header = reader->header();
       if (header.world_size > kMostRanks) {
@@ -95,7 +110,7 @@ void LogReader::open_files() {
       }
     } catch (const TraceError& error) {
       file.note = error.what();
-      if (size_of(file.path) == 0) {  // its header may come yet
+      if (is_empty(file.path)) {  // its header may come yet
         if (empty.empty()) empty = error.what();
       } else if (first_error.empty()) {
         first_error = error.what();
@@ -111,15 +126,23 @@ void LogReader::open_files() {
 
 void check_directory(const std::string& directory) {
   std::error_code error;
-  if (!fs::is_directory(directory, error)) {
-    if (fs::exists(directory, error)) {
+  const fs::file_status status = fs::status(directory, error);
+  if (status.type() == fs::file_type::none) throw TraceError(directory + ": " + error.message());
+  if (!fs::is_directory(status)) {
+    if (fs::exists(status)) {
       throw TraceError(directory + ": not a directory: give the one that --trace DIR wrote");
     }
     throw NoTraceYet(directory + ": no such directory: give the one that --trace DIR wrote");
   }
+  std::string wrong;
   for (int r = 0; r < LogReader::kMostRanks; ++r) {
-    if (is_file(fmt::format("{}/rank{}.jsonl", directory, r))) return;
+    try {
+      if (is_there(fmt::format("{}/rank{}.jsonl", directory, r))) return;
+    } catch (const TraceError& what) {
+      if (wrong.empty()) wrong = what.what();
+    }
   }
+  if (!wrong.empty()) throw TraceError(wrong);
   throw NoTraceYet(directory + kNoTrace);
 }
 

@@ -244,6 +244,22 @@ TEST_CASE("a followed run that ends, is damaged or begins anew is told of") {
     return session->run(0).header().program == "zero1" && opening.finished();
   }));
 
+  // Cut off, it is shown as it is.
+  const std::string cut = read_whole_file(shown + "/rank0.jsonl");
+  const std::size_t all = session->run(0).size();
+  write_whole_file(shown + "/rank0.jsonl", cut.substr(0, cut.size() / 2));
+  std::string shorter;
+  REQUIRE(comes([&] {
+    opening.update(*session);
+    for (const std::string& message : opening.take_messages()) {
+      if (message.find("shorter") != std::string::npos) shorter = message;
+    }
+    return !shorter.empty();
+  }));
+  CHECK(shorter == shown + ": its traces have become shorter: shown as they are now");
+  CHECK(session->run(0).size() < all);
+  CHECK(session->live);
+
   // A line that cannot be read, in a run that is followed.
   copy_trace(one, shown);
   const std::string damaged = shown + "/rank1.jsonl";

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 #include "visualizer/view/story_waiting.h"
 
@@ -124,6 +125,9 @@ void Opening::tell(One& one, std::vector<std::string>& messages) {
     return;  // it has been loaded, and will be taken
   }
   one.done = !follow_;
+  if (std::exchange(one.shortened, false)) {
+    messages.push_back(one.directory + ": its traces have become shorter: shown as they are now");
+  }
   const auto now = std::chrono::steady_clock::now();
   std::map<std::string, std::chrono::steady_clock::time_point> seen;
   for (const std::string& text : wrong) {
@@ -139,6 +143,7 @@ void Opening::tell(One& one, std::vector<std::string>& messages) {
 // A newer state of a run, or of another that has begun in its place.
 void Opening::renew(One& one, std::shared_ptr<const Run> run) {
   if (one.run && run->header().run != one.run->header().run) one.told.clear();
+  else if (one.run && run->size() < one.run->size()) one.shortened = true;
   one.run = std::move(run);
 }
 

@@ -42,7 +42,8 @@ class Opening {
     // What is wrong with it while it is followed, since when; and what has been told.
     std::map<std::string, std::chrono::steady_clock::time_point> seen;
     std::set<std::string> told;
-    bool done = false;  // nothing more will be told
+    bool shortened = false;  // its files have become shorter, which is still to be told
+    bool done = false;       // nothing more will be told
   };
   bool settled(const One& one) const;  // it has a run, or never will
   void renew(One& one, std::shared_ptr<const replay::Run> run);

@@ -112,6 +112,33 @@ TEST_CASE("a run that failed is shown where it still holds what it had, and says
   CHECK(sheet.says("failed"));
 }
 
+TEST_CASE("of ranks that failed the one that was first is the cause, and is told of first") {
+  const TemporaryFolder folder;
+  trace_failure(folder.path());
+  // Rank 2 fails first of all; the others tell that they stopped for it.
+  for (int rank = 0; rank < 3; ++rank) {
+    const std::string path = folder.path() + "/rank" + std::to_string(rank) + ".jsonl";
+    const std::string text = read_whole_file(path);
+    const std::size_t last = text.rfind('\n', text.size() - 2) + 1;
+    nlohmann::json end = nlohmann::json::parse(text.substr(last));
+    end["t"] = rank == 2 ? 30'000'000'000 : 40'000'000'000;
+    if (rank < 2) {
+      end["message"] = "rank " + std::to_string(rank) + ": stopped, since rank 2 failed; details";
+    }
+    write_whole_file(path, text.substr(0, last) + end.dump() + "\n");
+  }
+  Session session = session_of(folder.path());
+  session.seek(session.length());
+  CHECK(waiting_text(session) ==
+        "GPU 2 failed: out of memory: 10 B are asked for; GPU 0 failed: stopped, since rank 2 "
+        "failed; GPU 1 failed: stopped, since rank 2 failed");
+  const auto failing = failing_moment(session);
+  REQUIRE(failing);
+  session.seek(*failing);
+  const auto& facts = session.derived<BytesFacts>();
+  CHECK(bytes_now(session, facts, 0, 2).states_verdict == Verdict::equal);
+}
+
 TEST_CASE("a run that has ended well has no failing moment, and its formulas hold to its end") {
   const TemporaryFolder folder;
   trace_stage("zero2", 3, folder.path());

@@ -36,6 +36,19 @@ class Endings {
     return leaving_[static_cast<std::size_t>(run)][static_cast<std::size_t>(rank)];
   }
 
+  // The rank whose last line was written first: the others fail because it did.
+  std::optional<int> failed_first(const Run& run, int r) const {
+    std::optional<int> first;
+    const auto ended = [&](int rank) {
+      const EventList& events = run.rank(rank).events;
+      return events[events.size() - 1].t;
+    };
+    for (int rank = 0; rank < run.world_size(); ++rank) {
+      if (failing(r, rank) && (!first || ended(rank) < ended(*first))) first = rank;
+    }
+    return first;
+  }
+
  private:
   std::vector<std::vector<std::optional<EventIndex>>> leaving_;
   std::vector<std::vector<Ending>> all_;  // by run and rank
@@ -127,9 +140,14 @@ std::vector<Group> groups_of(const Session& session, int r) {
     if (same != groups.end()) same->ranks.push_back(rank);
     else groups.push_back({ending.how, in, ending.message, {rank}});
   }
-  std::stable_sort(groups.begin(), groups.end(), [](const Group& a, const Group& b) {
-    return a.how == Ending::How::waits && b.how != Ending::How::waits;
-  });
+  const int cause = session.derived<Endings>().failed_first(run, r).value_or(-1);
+  const auto place = [&](const Group& group) {
+    const auto& ranks = group.ranks;
+    if (std::find(ranks.begin(), ranks.end(), cause) != ranks.end()) return 0;
+    return group.how == Ending::How::waits ? 1 : 2;
+  };
+  std::stable_sort(groups.begin(), groups.end(),
+                   [&](const Group& a, const Group& b) { return place(a) < place(b); });
   return groups;
 }
 
@@ -142,6 +160,16 @@ std::string named(const Group& group, const std::vector<Group>& groups) {
   return alone ? group.in->name : fmt::format("{} {}", group.in->name, group.in->collective);
 }
 
+// Of the message: what follows a semicolon are details, which the rank itself shows; it may begin
+// with the rank.
+std::string brief(const Group& group) {
+  if (group.message.empty()) return "";
+  std::string text = group.message.substr(0, group.message.find(';'));
+  const std::string rank = fmt::format("rank {}: ", group.ranks.front());
+  if (text.starts_with(rank)) text.erase(0, rank.size());
+  return ": " + text;
+}
+
 std::string sentence_of(const Group& group, const std::vector<Group>& groups) {
   const bool one = group.ranks.size() == 1;
   const std::string gpus = gpus_text(group.ranks);
@@ -149,9 +177,7 @@ std::string sentence_of(const Group& group, const std::vector<Group>& groups) {
     case Ending::How::no_trace:
       return gpus + " left no trace";
     case Ending::How::failed:
-      // What follows a semicolon are details, which the rank itself shows.
-      return gpus + " failed" +
-             (group.message.empty() ? "" : ": " + group.message.substr(0, group.message.find(';')));
+      return gpus + " failed" + brief(group);
     case Ending::How::waits:
       return fmt::format("{} {} in {}", gpus, one ? "waits" : "wait", named(group, groups));
     case Ending::How::broken_off:
@@ -224,10 +250,15 @@ std::string waiting_text(const Session& session) {
 
 std::optional<double> failing_moment(const Session& session) {
   std::optional<double> first;
+  const auto& endings = session.derived<Endings>();
   for (int r = 0; r < session.size(); ++r) {
-    for (int rank = 0; rank < session.run(r).world_size(); ++rank) {
-      const auto failing = session.derived<Endings>().failing(r, rank);
-      if (!failing) continue;
+    const Run& run = session.run(r);
+    const auto cause = endings.failed_first(run, r);
+    if (!cause) continue;
+    const std::int64_t time = run.time(*endings.failing(r, *cause));
+    for (int rank = 0; rank < run.world_size(); ++rank) {
+      const auto failing = endings.failing(r, rank);
+      if (!failing || run.time(*failing) != time) continue;  // others at the same time
       const double clock = session.alignment().clock(static_cast<std::size_t>(r), *failing);
       first = std::min(first.value_or(clock), clock);
     }

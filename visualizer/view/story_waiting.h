@@ -26,8 +26,8 @@ std::optional<Halt> halt_of(const Session& session, int run, int rank);
 std::string waiting_text(const Session& session);
 bool anything_wrong(const Session& session);  // in what it says
 
-// Where a run that failed still holds all that it had: the clock when the first rank to fail begins
-// to free it. Nothing when no rank failed.
+// Where a run that failed still holds all that it had: the clock when the first rank to fail, by
+// the traces' times, begins to free it. Nothing when no rank failed.
 std::optional<double> failing_moment(const Session& session);
 // The whole message of a rank that has failed by now; empty else.
 std::string failure_of(const Session& session, int run, int rank);

@@ -73,6 +73,7 @@ void draw_frame(Canvas& canvas, Session& session, const Input& input, Rect area,
     session.selected = session.hovered;
   }
   if (session.hovered) draw_tooltip(context, area);
+  session.end_frame();
   if (covered && input.pressed) session.help = false;
   if (session.help) draw_help(context, area);
 }

@@ -126,7 +126,8 @@ void list_event(Context& context, Panel& panel, const Target& target, std::strin
   const std::size_t position = context.session.world(target.run).position;
   const std::string line = line_text(run, event);
   if (panel.happened(number, text, line, event >= position, event + 1 == position, row)) {
-    context.session.seek_position(target.run, event + 1);
+    const auto r = static_cast<std::size_t>(target.run);
+    context.session.seek_after_frame(context.session.alignment().clock(r, event + 1));
   }
 }
 

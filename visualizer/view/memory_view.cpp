@@ -216,7 +216,7 @@ class Bands {
       canvas_.fill({x, band.plot.y0, x + 1, band.plot.y1}, canvas_.theme().text);
       if (pressed(band.plot)) {
         const double part = std::floor(mouse.x - band.plot.x0) / band.plot.width();
-        session_.seek(std::max(part * scale_.clocks, step->clock));
+        session_.seek_after_frame(std::max(part * scale_.clocks, step->clock));
       }
     }
     if (!step->event) return;
@@ -261,7 +261,8 @@ class Bands {
     const Target target = moment(r, session_.rank, peak, std::nullopt);
     canvas_.mark({x - 7, y - 7, x + 7, y + 7}, target);
     if (!label.empty()) canvas_.mark(label, target);
-    if (pressed({x - 7, y - 7, x + 7, y + 7}) || pressed(label)) session_.seek(peak.clock);
+    if (pressed({x - 7, y - 7, x + 7, y + 7}) || pressed(label))
+      session_.seek_after_frame(peak.clock);
   }
 
   void draw_axis() {

@@ -86,6 +86,11 @@ void Session::seek_position(int r, std::size_t position) {
   seek(alignment_->clock(static_cast<std::size_t>(r), position));
 }
 
+void Session::end_frame() {
+  if (wanted_) seek(*wanted_);
+  wanted_.reset();
+}
+
 double Session::time(int r) const {
   const Run& run = this->run(r);
   const std::size_t position = world(r).position;

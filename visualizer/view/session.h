@@ -3,6 +3,7 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <typeindex>
 #include <vector>
@@ -48,6 +49,9 @@ class Session {
   double length() const { return alignment_->length(); }
   void seek(double clock);
   void seek_position(int r, std::size_t position);
+  // Goes there once the frame that is being drawn is drawn: views hold on to the present world.
+  void seek_after_frame(double clock) { wanted_ = clock; }
+  void end_frame();
   // A run's own time, in the units of Run::time; between two events it goes from the one's time to
   // the other's.
   double time(int r) const;
@@ -128,6 +132,7 @@ class Session {
   std::vector<StepBegin> steps_;
   std::unique_ptr<Pace> pace_;
   double clock_ = 0;
+  std::optional<double> wanted_;  // by a view, at the end of the frame
   mutable std::map<std::type_index, std::shared_ptr<void>> derived_;
   std::size_t looped_ = 0;  // the collective of the focused run that is looped over
   double rested_ = 0;       // seconds at its end

@@ -86,9 +86,9 @@ TEST_CASE(
   write_lines(rank_file(folder, 1), {whole.begin(), whole.begin() + kept});
   const auto run = Run::open(folder.path());
   REQUIRE(run->notes().size() == 2);  // the other is that the last line is missing
-  CHECK(run->notes().back() == std::to_string(lost) +
-                                   " messages from rank 1 are missing, since its trace ends at " +
-                                   rank_file(folder, 1) + ":" + std::to_string(kept));
+  CHECK(run->notes().back() == rank_file(folder, 1) + ":" + std::to_string(kept) +
+                                   ": the trace ends here, so " + std::to_string(lost) +
+                                   " messages from rank 1 are missing");
   CHECK(run->first_notes() == run->notes());
 
   const TemporaryFolder many;
@@ -103,7 +103,7 @@ TEST_CASE(
   const auto first = cut->first_notes();
   REQUIRE(first.size() == 6);
   CHECK(first[4] == cut->notes()[4]);
-  CHECK(first[5] == "and 3 more");
+  CHECK(first[5] == many.path() + ": and 3 more");
 }
 
 TEST_CASE("a growing run, read on after any bytes, is the run that reading it whole gives") {

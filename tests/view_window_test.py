@@ -41,8 +41,9 @@ class Display:
     def __enter__(self):
         read, write = os.pipe()
         self.server = subprocess.Popen(
+            # Without -noreset it begins anew when its last client leaves, and refuses the next one.
             ["Xvfb", "-displayfd", str(write), "-screen", "0", "1400x900x24", "-nolisten", "tcp",
-             "-fbdir", str(self.folder)],
+             "-noreset", "-fbdir", str(self.folder)],
             pass_fds=[write], stderr=subprocess.DEVNULL)
         os.close(write)
         with os.fdopen(read) as numbers:

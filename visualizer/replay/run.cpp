@@ -51,7 +51,8 @@ std::vector<std::string> Run::first_notes() const {
   std::vector<std::string> first(
       notes_.begin(),
       notes_.begin() + static_cast<std::ptrdiff_t>(std::min(kFirst, notes_.size())));
-  if (notes_.size() > kFirst) first.push_back(fmt::format("and {} more", notes_.size() - kFirst));
+  if (notes_.size() > kFirst)
+    first.push_back(fmt::format("{}: and {} more", directory(), notes_.size() - kFirst));
   return first;
 }
 
@@ -157,19 +158,18 @@ void Run::note_missing_messages() {
   for (const auto& [source, from] : missing) {
     const bool one = from.count == 1;
     const RankLog* log = source >= 0 && source < world_size() ? &rank(source) : nullptr;
-    std::string why;
+    const std::string what = fmt::format("{} {} from rank {} {} missing", from.count,
+                                         one ? "message" : "messages", source, one ? "is" : "are");
     if (!log || log->path.empty()) {
-      why = ", since it has no trace";
+      notes_.push_back(fmt::format("{}: no trace of rank {}, so {}", directory(), source, what));
     } else if (!log->ended) {
       const std::size_t events = log->events.size();
       const std::int64_t line = events == 0 ? 1 : log->events[events - 1].line;
-      why = fmt::format(", since its trace ends at {}:{}", log->path, line);
+      notes_.push_back(fmt::format("{}:{}: the trace ends here, so {}", log->path, line, what));
     } else {
-      why = fmt::format("; {}:{} receives {}", rank(rank_of(from.first)).path,
-                        event(from.first).line, one ? "it" : "the first");
+      notes_.push_back(fmt::format("{}:{}: {}; {} is received here", rank(rank_of(from.first)).path,
+                                   event(from.first).line, what, one ? "it" : "the first"));
     }
-    notes_.push_back(fmt::format("{} {} from rank {} {} missing{}", from.count,
-                                 one ? "message" : "messages", source, one ? "is" : "are", why));
     if (notes_.size() >= kMostNotes + 20) return;
   }
 }

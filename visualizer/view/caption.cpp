@@ -99,13 +99,15 @@ void draw_caption(Context& context, Rect area) {
 
   // The last line is for what is wrong, else for what other runs do.
   const std::string wrong = waiting_text(session);
-  const std::string others = wrong.empty() ? others_text(session) : "";
-  if (!wrong.empty() || !others.empty()) {
-    const Rect line = area.cut_bottom(canvas.line_height(Font::small) + 1);
-    canvas.label(line, wrong.empty() ? others : wrong,
-                 {anything_wrong(session) ? theme.warning : theme.muted, Font::small});
-  }
-  canvas.paragraph(area, session.sentence(session.focus, static_cast<std::size_t>(index)));
+  const std::string last = wrong.empty() ? others_text(session) : wrong;
+  Rect line;
+  if (!last.empty()) line = area.cut_bottom(canvas.line_height(Font::small) + 1);
+  const float used =
+      canvas.paragraph(area, session.sentence(session.focus, static_cast<std::size_t>(index)));
+  if (last.empty()) return;
+  const float up = std::max(0.0f, area.height() - used - 2);
+  canvas.label({line.x0, line.y0 - up, line.x1, line.y1 - up}, last,
+               {anything_wrong(session) ? theme.warning : theme.muted, Font::small});
 }
 
 }  // namespace zero::view

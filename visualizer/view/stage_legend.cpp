@@ -55,7 +55,9 @@ std::vector<Entry> entries_of(const Context& context, const Lanes& lanes, double
     }
   }
   if (loose_scale < 1) {
-    entries.push_back({What::words, {}, fmt::format("last bar: area \u00d7 {:.2g}", loose_scale)});
+    entries.push_back({What::words,
+                       {},
+                       fmt::format("the lowest bar is drawn at {:.2g} of the scale", loose_scale)});
   }
   return entries;
 }

@@ -166,7 +166,6 @@ void Canvas::cell(Rect box, const Style& style, const Target& target) {
 }
 
 void Canvas::mark(Rect box, const Target& target, Colour fill) {
-  if (!clips_.empty()) box = box.intersection(clips_.back());
   if (!box.empty()) marks_.push_back({box, target, fill});
 }
 
@@ -234,17 +233,6 @@ float Canvas::width_of(std::string_view words, Font f) const {
 }
 
 float Canvas::line_height(Font f) const { return font(f)->FontSize / fonts_.scale; }
-
-void Canvas::begin_clip(Rect box) {
-  if (!clips_.empty()) box = box.intersection(clips_.back());
-  clips_.push_back(box);
-  list_->PushClipRect({box.x0, box.y0}, {box.x1, box.y1}, true);
-}
-
-void Canvas::end_clip() {
-  clips_.pop_back();
-  list_->PopClipRect();
-}
 
 Target Canvas::target_at(Point p) const {
   for (auto mark = marks_.rbegin(); mark != marks_.rend(); ++mark) {

@@ -66,10 +66,6 @@ class Canvas {
   float width_of(std::string_view text, Font font = Font::body) const;
   float line_height(Font font = Font::body) const;
 
-  // Everything until the matching end is cut off at `box`.
-  void begin_clip(Rect box);
-  void end_clip();
-
   Target target_at(Point p) const;  // of the topmost mark there
   const std::vector<Mark>& marks() const { return marks_; }
   const std::vector<Label>& labels() const { return labels_; }
@@ -84,7 +80,6 @@ class Canvas {
   bool has_signs_;  // whether the fonts have an ellipsis and the like
   std::vector<Mark> marks_;
   std::vector<Label> labels_;
-  std::vector<Rect> clips_;
 };
 
 }  // namespace zero::view

@@ -12,11 +12,6 @@ std::unique_ptr<Communicator> make_ring_communicator(Transport& transport, Devic
 std::unique_ptr<Communicator> make_direct_communicator(Transport& transport, Device& device,
                                                        Trace& trace, Dtype wire,
                                                        std::int64_t chunk);
-// std::invalid_argument when built without MPI.
-std::unique_ptr<Communicator> make_library_communicator(Transport& transport, Device& device,
-                                                        Trace& trace, Dtype wire,
-                                                        std::int64_t chunk);
-
 // `range` from its element `offset` on, at most `chunk` elements.
 inline Range chunk_of(Range range, std::int64_t offset, std::int64_t chunk) {
   return {range.begin + offset, std::min(range.begin + offset + chunk, range.end)};

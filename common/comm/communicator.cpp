@@ -61,13 +61,9 @@ std::unique_ptr<Communicator> make_communicator(Algorithm algorithm, Transport& 
     case Algorithm::direct:
       return make_direct_communicator(transport, device, trace, wire, chunk);
     case Algorithm::library:
-      break;
+      return transport.make_library_communicator(device, trace, wire, chunk);
   }
-  if (!transport.has_library()) {
-    throw std::invalid_argument(
-        "threads have no collectives of their own: use ring or direct, or start with mpirun");
-  }
-  return make_library_communicator(transport, device, trace, wire, chunk);
+  throw std::invalid_argument("no such algorithm");
 }
 
 Communicator::Communicator(Algorithm algorithm, Transport& transport, Device& device, Trace& trace,
@@ -223,16 +219,7 @@ void Communicator::gather_bytes(std::span<const std::byte> mine, std::span<std::
   during.name = "all_gather_scalar";
   const auto size = mine.size();
   agree(during, {0, static_cast<std::int64_t>(size)}, -1, -1);
-  const auto slot = [&](int owner) {
-    return all.subspan(static_cast<std::size_t>(owner) * size, size);
-  };
-  std::copy(mine.begin(), mine.end(), slot(rank()).begin());
-  // In each round everyone sends to the rank that is `distance` further on: no two wait for each
-  // other.
-  for (int distance = 1; distance < world_size(); ++distance) {
-    const int from = after(rank(), -distance);
-    transport_.exchange_scalars(after(rank(), distance), mine, from, slot(from), &during);
-  }
+  transport_.all_gather_scalars(mine, all, &during);
 }
 
 }  // namespace zero

@@ -120,11 +120,8 @@ class Communicator {
   Hop current_;
 };
 
-// Elements of a message: 256 KiB of fp32. Scratch is a few chunks, however large the model.
-inline constexpr std::int64_t kChunk = 64 * 1024;
-
 // `chunk` is the elements of a message (tests use small ones). `library` needs a transport that has
-// one: std::invalid_argument on threads.
+// one: std::invalid_argument otherwise.
 std::unique_ptr<Communicator> make_communicator(Algorithm algorithm, Transport& transport,
                                                 Device& device, Trace& trace, Dtype wire,
                                                 std::int64_t chunk = kChunk);

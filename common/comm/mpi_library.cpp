@@ -6,6 +6,7 @@
 
 #include "common/comm/algorithms.h"
 #include "common/comm/mpi.h"
+#include "common/comm/mpi_transport.h"
 
 namespace zero {
 namespace {
@@ -171,10 +172,10 @@ void LibraryCommunicator::divide(View average, View sum) {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_library_communicator(Transport& transport, Device& device,
-                                                        Trace& trace, Dtype wire,
-                                                        std::int64_t chunk) {
-  return std::make_unique<LibraryCommunicator>(transport, device, trace, wire, chunk);
+std::unique_ptr<Communicator> MpiTransport::make_library_communicator(Device& device, Trace& trace,
+                                                                      Dtype wire,
+                                                                      std::int64_t chunk) {
+  return std::make_unique<LibraryCommunicator>(*this, device, trace, wire, chunk);
 }
 
 }  // namespace zero

@@ -15,10 +15,11 @@ class MpiTransport : public Transport {
 
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
-  bool has_library() const override { return true; }
+  int local_rank() const override { return local_rank_; }
+  std::unique_ptr<Communicator> make_library_communicator(Device& device, Trace& trace, Dtype wire,
+                                                          std::int64_t chunk) override;
   void abort(const std::string& reason) noexcept override;
 
- protected:
   void start_send(int to, std::span<const std::byte> bytes, const Hop* hop) override;
   void finish_send(int to, const Hop* hop) override;
   void receive_bytes(int from, std::span<std::byte> bytes, const Hop* hop) override;
@@ -30,6 +31,7 @@ class MpiTransport : public Transport {
   const std::chrono::duration<double> timeout_;
   int rank_ = 0;
   int world_size_ = 1;
+  int local_rank_ = 0;
   std::vector<std::vector<MPI_Request>> sends_;  // under way, by destination
 };
 

@@ -1,7 +1,6 @@
 // What a build without MPI says when it is asked for processes.
 #include <stdexcept>
 
-#include "common/comm/algorithms.h"
 #include "common/comm/world.h"
 
 namespace zero {
@@ -19,10 +18,5 @@ int mpi_rank() { no_mpi(); }
 int mpi_world_size() { no_mpi(); }
 int mpi_worst_status(int) { no_mpi(); }
 int run_on_mpi(double, const RankProgram&) { no_mpi(); }
-
-std::unique_ptr<Communicator> make_library_communicator(Transport&, Device&, Trace&, Dtype,
-                                                        std::int64_t) {
-  throw std::invalid_argument("this program was built without MPI, so there is no library");
-}
 
 }  // namespace zero

@@ -63,6 +63,13 @@ void ThreadGroup::abort(int rank) noexcept {
   for (int other = 0; other < world_size_; ++other) ring(other);
 }
 
+void ThreadGroup::check_peers(int rank, const Hop* hop) const {
+  const int failed = failed_.load();
+  if (failed < 0) return;
+  throw Aborted(
+      fmt::format("rank {}: stopped in {}, since rank {} failed", rank, describe(hop), failed));
+}
+
 void ThreadGroup::end(int rank) noexcept {
   ended_[static_cast<std::size_t>(rank)].store(true);
   for (int other = 0; other < world_size_; ++other) ring(other);

@@ -30,6 +30,8 @@ class ThreadGroup {
 
   // `rank` has failed: every rank that waits, or will wait, throws Aborted. The first call counts.
   void abort(int rank) noexcept;
+  // Throws Aborted when a rank has failed.
+  void check_peers(int rank, const Hop* hop) const;
   // `rank` has returned from its program: whoever waits for it throws.
   void end(int rank) noexcept;
 
@@ -81,8 +83,8 @@ class ThreadTransport : public Transport {
   int rank() const override { return rank_; }
   int world_size() const override { return group_.world_size(); }
   void abort(const std::string&) noexcept override { group_.abort(rank_); }
+  void check_peers(const Hop* hop) override { group_.check_peers(rank_, hop); }
 
- protected:
   void start_send(int to, std::span<const std::byte> bytes, const Hop*) override {
     group_.start_send(rank_, to, bytes);
   }

@@ -3,23 +3,34 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "common/comm/communicator.h"
+
 namespace zero {
 
 void Transport::send(const Hop& hop, View data) {
-  start_send(hop.destination, data.bytes(), &hop);
-  tensor_bytes_ += static_cast<std::int64_t>(data.bytes().size());
-  finish_send(hop.destination, &hop);
+  const Message out{hop, data};
+  count(data);
+  transfer(&out, nullptr);
 }
 
 void Transport::receive(const Hop& hop, View data) {
-  receive_bytes(hop.source, data.bytes(), &hop);
+  const Message in{hop, data};
+  transfer(nullptr, &in);
 }
 
-void Transport::exchange(const Hop& out_hop, View out, const Hop& in_hop, View in) {
-  start_send(out_hop.destination, out.bytes(), &out_hop);
-  tensor_bytes_ += static_cast<std::int64_t>(out.bytes().size());
-  receive_bytes(in_hop.source, in.bytes(), &in_hop);
-  finish_send(out_hop.destination, &out_hop);
+void Transport::exchange(const Hop& out_hop, View out_data, const Hop& in_hop, View in_data) {
+  const Message out{out_hop, out_data};
+  const Message in{in_hop, in_data};
+  count(out_data);
+  transfer(&out, &in);
+}
+
+void Transport::transfer(const Message* out, const Message* in) {
+  if (out) start_send(out->hop.destination, out->data.bytes(), &out->hop);
+  if (in) receive_bytes(in->hop.source, in->data.bytes(), &in->hop);
+  if (out) finish_send(out->hop.destination, &out->hop);
 }
 
 void Transport::exchange_scalars(int to, std::span<const std::byte> out, int from,
@@ -28,6 +39,27 @@ void Transport::exchange_scalars(int to, std::span<const std::byte> out, int fro
   scalar_bytes_ += static_cast<std::int64_t>(out.size());
   receive_bytes(from, in, during);
   finish_send(to, during);
+}
+
+void Transport::all_gather_scalars(std::span<const std::byte> mine, std::span<std::byte> all,
+                                   const Hop* during) {
+  const int K = world_size();
+  const auto slot = [&](int owner) {
+    return all.subspan(static_cast<std::size_t>(owner) * mine.size(), mine.size());
+  };
+  std::copy(mine.begin(), mine.end(), slot(rank()).begin());
+  // In each round everyone sends to the rank that is `distance` further on: no two wait for each
+  // other.
+  for (int distance = 1; distance < K; ++distance) {
+    const int from = (rank() - distance + K) % K;
+    exchange_scalars((rank() + distance) % K, mine, from, slot(from), during);
+  }
+}
+
+std::unique_ptr<Communicator> Transport::make_library_communicator(Device&, Trace&, Dtype,
+                                                                   std::int64_t) {
+  throw std::invalid_argument(
+      "threads have no collectives of their own: use ring or direct, or start with mpirun");
 }
 
 std::string describe(const Hop* hop) {

@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -11,6 +12,13 @@
 #include "common/trace/hop.h"
 
 namespace zero {
+
+class Communicator;
+class Device;
+class Trace;
+
+// Elements of a message: 256 KiB of fp32. Scratch is a few chunks, however large the model.
+inline constexpr std::int64_t kChunk = 64 * 1024;
 
 // Thrown in a rank that waits when another rank has failed. The launcher prints it after the
 // failing rank's own message.
@@ -30,6 +38,7 @@ class Transport {
 
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
+  virtual int local_rank() const { return rank(); }  // among the ranks of this machine
 
   // `data` may be changed when it returns.
   void send(const Hop& hop, View data);
@@ -43,25 +52,48 @@ class Transport {
   // step 0 is a control message of it.
   void exchange_scalars(int to, std::span<const std::byte> out, int from, std::span<std::byte> in,
                         const Hop* during = nullptr);
+  // One small value of each rank, all of one size, in rank order: `all` is world_size times `mine`.
+  void all_gather_scalars(std::span<const std::byte> mine, std::span<std::byte> all,
+                          const Hop* during = nullptr);
 
-  // Whether whole collectives of its own exist (MPI's), as Algorithm::library uses them.
-  virtual bool has_library() const { return false; }
+  // Elements of a message that suit this transport.
+  virtual std::int64_t chunk() const { return kChunk; }
+
+  // Whole collectives of its own (MPI's, NCCL's), for Algorithm::library. Throws
+  // std::invalid_argument, which says what to do, when there are none.
+  virtual std::unique_ptr<Communicator> make_library_communicator(Device& device, Trace& trace,
+                                                                  Dtype wire, std::int64_t chunk);
 
   // This rank has failed: every rank that waits, or will wait, throws Aborted (threads), or is
   // ended (MPI). Does not throw.
   virtual void abort(const std::string& reason) noexcept = 0;
+  // Throws Aborted when another rank has failed, as every wait does: for a rank that waits in `hop`
+  // for something else.
+  virtual void check_peers(const Hop*) {}
 
   std::int64_t tensor_bytes_sent() const { return tensor_bytes_; }
   std::int64_t scalar_bytes_sent() const { return scalar_bytes_; }
 
- protected:
+  // Host memory, not counted: what the functions above are made of, and other transports.
   // `hop` is for messages; it may be null for scalars. Between start_send and finish_send the bytes
   // stay unchanged; at most one send to a rank is under way.
   virtual void start_send(int to, std::span<const std::byte> bytes, const Hop* hop) = 0;
   virtual void finish_send(int to, const Hop* hop) = 0;
   virtual void receive_bytes(int from, std::span<std::byte> bytes, const Hop* hop) = 0;
 
+ protected:
+  // A tensor on its way: in which step of which collective, and its elements on this rank's device.
+  struct Message {
+    const Hop& hop;
+    View data;
+  };
+  // Sends the one and receives the other, at the same time; either may be null. Here: tensors in
+  // host memory.
+  virtual void transfer(const Message* out, const Message* in);
+
  private:
+  void count(View out) { tensor_bytes_ += static_cast<std::int64_t>(out.bytes().size()); }
+
   std::int64_t tensor_bytes_ = 0;
   std::int64_t scalar_bytes_ = 0;
 };

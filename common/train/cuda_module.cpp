@@ -1,0 +1,83 @@
+// The module's door: what libzero_cuda.so gives to the programs.
+#include <cuda_runtime.h>
+#include <fmt/format.h>
+
+#include <array>
+
+#include "common/comm/nccl_transport.h"
+#include "common/device/cuda/cuda_check.h"
+#include "common/device/cuda/cuda_device.h"
+#include "common/memory/bytes.h"
+#include "common/train/gpu.h"
+
+namespace zero {
+namespace {
+
+class CudaModule : public GpuModule {
+ public:
+  int count() override {
+    int devices = 0;
+    const cudaError_t result = cudaGetDeviceCount(&devices);
+    if (result == cudaSuccess && devices > 0) return devices;
+    cudaGetLastError();
+    if (result == cudaErrorInsufficientDriver) {
+      int driver = 0, runtime = 0;
+      cudaDriverGetVersion(&driver);
+      cudaRuntimeGetVersion(&runtime);
+      if (driver == 0) throw NoGpu("there is no NVIDIA driver on this machine; use --device cpu");
+      throw NoGpu(fmt::format(
+          "the NVIDIA driver is too old: it supports CUDA {}.{}, and this program was built with "
+          "{}.{}; update the driver, or use --device cpu",
+          driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10));
+    }
+    if (result == cudaSuccess || result == cudaErrorNoDevice) {
+      throw NoGpu(
+          "there is no GPU that this process may use (CUDA_VISIBLE_DEVICES?); use --device cpu");
+    }
+    throw NoGpu(
+        fmt::format("the GPUs cannot be used: {}; use --device cpu", cudaGetErrorString(result)));
+  }
+
+  std::string describe(int gpu) override {
+    const cudaDeviceProp properties = properties_of(gpu);
+    return fmt::format("{}, {}, compute capability {}.{}", properties.name,
+                       format_bytes(static_cast<std::int64_t>(properties.totalGlobalMem)),
+                       properties.major, properties.minor);
+  }
+
+  std::int64_t memory_bytes(int gpu) override {
+    return static_cast<std::int64_t>(properties_of(gpu).totalGlobalMem);
+  }
+
+  std::string bus_id(int gpu) override {
+    std::array<char, 32> text{};
+    check(cudaDeviceGetPCIBusId(text.data(), static_cast<int>(text.size()), gpu),
+          "cudaDeviceGetPCIBusId");
+    return text.data();
+  }
+
+  std::unique_ptr<Device> make_device(MemoryTracker& tracker, HeapObserver* observer, bool fill_nan,
+                                      int rank, int gpu) override {
+    return std::make_unique<CudaDevice>(tracker, observer, fill_nan, rank, gpu);
+  }
+
+  std::unique_ptr<Transport> make_nccl_transport(Transport& host, Device& device,
+                                                 double timeout_seconds) override {
+    return zero::make_nccl_transport(host, static_cast<CudaDevice&>(device), timeout_seconds);
+  }
+
+ private:
+  static cudaDeviceProp properties_of(int gpu) {
+    cudaDeviceProp properties{};
+    check(cudaGetDeviceProperties(&properties, gpu), "cudaGetDeviceProperties");
+    return properties;
+  }
+};
+
+}  // namespace
+}  // namespace zero
+
+extern "C" zero::GpuModule* zero_gpu_module() {
+  static zero::CudaModule module;
+  return &module;
+}

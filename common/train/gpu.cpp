@@ -1,0 +1,43 @@
+// Finds and loads the module with the GPU's part.
+#include "common/train/gpu.h"
+
+#include <dlfcn.h>
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <string>
+
+namespace zero {
+namespace {
+
+// Found beside the program: it is linked with a search path to the folder of the libraries.
+constexpr const char* kLibrary = "libzero_cuda.so";
+
+GpuModule& load() {
+  const char* const chosen = std::getenv("ZERO_GPU_LIBRARY");
+  const std::string path = chosen && *chosen ? chosen : kLibrary;
+  void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (!library) {
+    const std::string why = dlerror();
+    if (why.find("cannot open shared object file") != std::string::npos && why.starts_with(path)) {
+      throw NoGpu(fmt::format(
+          "this program was built without CUDA ({} is not there): install the CUDA toolkit and "
+          "build again, or use --device cpu",
+          path));
+    }
+    throw NoGpu(fmt::format("the GPU's part cannot be loaded: {}", why));
+  }
+  using Entry = GpuModule* (*)();
+  const auto entry = reinterpret_cast<Entry>(dlsym(library, "zero_gpu_module"));
+  if (!entry) throw NoGpu(fmt::format("{} is not a GPU module of this project", path));
+  return *entry();
+}
+
+}  // namespace
+
+GpuModule& gpu_module() {
+  static GpuModule& module = load();
+  return module;
+}
+
+}  // namespace zero

@@ -1,0 +1,5 @@
+// The types of numbers, as cuBLAS and its relatives name them.
+#pragma once
+
+enum cudaDataType_t { CUDA_R_32F = 0, CUDA_R_16F = 2, CUDA_R_16BF = 14 };
+using cudaDataType = cudaDataType_t;

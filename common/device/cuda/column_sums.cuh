@@ -79,7 +79,7 @@ __global__ void __launch_bounds__(kBlockSize)
   float sum[Terms::kSums][kEight] = {};
   const std::int64_t column = group + lane * kEight;
   if (column < C) {
-    const int count = C - column < kEight ? static_cast<int>(C - column) : kEight;
+    const int count = rest_of(C, column);
     for (std::int64_t row = begin + warp; row < end; row += kWarps) {
       terms.add(sum, row, column, count);
     }

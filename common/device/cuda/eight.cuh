@@ -19,6 +19,11 @@ struct alignas(16) Quadword {
   T elements[16 / sizeof(T)];
 };
 
+// How many of the eight elements from `first` on there are among n; first < n.
+__device__ inline int rest_of(std::int64_t n, std::int64_t first) {
+  return n - first < kEight ? static_cast<int>(n - first) : kEight;
+}
+
 // values[i] = from[i] for i < count; count <= 8. `aligned`: from is (then a full eight is read in
 // one or two accesses).
 template <class T>
@@ -45,7 +50,10 @@ __device__ inline void store_eight(T* to, const float (&values)[kEight], int cou
       reinterpret_cast<Quadword<T>*>(to)[part] = word;
     }
   } else {
-    for (int i = 0; i < count; ++i) to[i] = from_fp32<T>(values[i]);
+    // A loop of fixed length, so that the values stay in registers.
+    for (int i = 0; i < kEight; ++i) {
+      if (i < count) to[i] = from_fp32<T>(values[i]);
+    }
   }
 }
 

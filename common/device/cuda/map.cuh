@@ -12,11 +12,6 @@ __device__ inline std::int64_t first_of_eight() {
   return (std::int64_t{blockIdx.x} * blockDim.x + threadIdx.x) * kEight;
 }
 
-// How many of the eight there are.
-__device__ inline int rest_of(std::int64_t n, std::int64_t first) {
-  return n - first < kEight ? static_cast<int>(n - first) : kEight;
-}
-
 // to[i] = round(f(a[i])). `to` may be `a`.
 template <class To, class A, class F>
 __global__ void __launch_bounds__(kBlockSize)

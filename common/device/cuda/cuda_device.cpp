@@ -72,7 +72,7 @@ void CudaDevice::synchronize() {
     if (state != cudaErrorNotReady) check(state, "cudaStreamQuery");
     const auto now = std::chrono::steady_clock::now();
     if (now > next_watch) {
-      watch_();
+      watch_(now - begin);
       next_watch = now + kWatchEvery;
     }
     if (now > begin + kPatience) std::this_thread::yield();

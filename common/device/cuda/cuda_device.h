@@ -8,6 +8,7 @@
 #include <cublas_v2.h>
 #include <cuda_runtime.h>
 
+#include <chrono>
 #include <functional>
 
 #include "common/device/device.h"
@@ -26,8 +27,9 @@ class CudaDevice : public Device {
   // Waits until all that was asked for is done. While it waits it calls the watch, which may throw.
   void synchronize() override;
   // For whoever can tell that a wait is in vain (a rank that another waits for has died). Called
-  // every millisecond or so; an empty function ends it.
-  void set_watch(std::function<void()> watch) { watch_ = std::move(watch); }
+  // every millisecond or so with the time that this wait has taken; an empty function ends it.
+  using Watch = std::function<void(std::chrono::duration<double> waited)>;
+  void set_watch(Watch watch) { watch_ = std::move(watch); }
 
   void download(View from, std::span<std::byte> to) override;
   void upload(std::span<const std::byte> from, View to) override;
@@ -82,7 +84,7 @@ class CudaDevice : public Device {
   int gpu_;
   cudaStream_t stream_ = nullptr;
   cublasHandle_t blas_ = nullptr;
-  std::function<void()> watch_;
+  Watch watch_;
   Buffer workspace_;
   Buffer blas_workspace_;
 };

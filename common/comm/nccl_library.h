@@ -1,0 +1,16 @@
+// The maker of the communicator over NCCL's own collectives.
+#pragma once
+
+#include <memory>
+
+#include "common/comm/communicator.h"
+#include "common/comm/nccl_ranks.h"
+
+namespace zero {
+
+// All references must outlive it. `chunk`: elements of its scratch.
+std::unique_ptr<Communicator> make_nccl_library_communicator(Transport& transport, NcclRanks& ranks,
+                                                             Device& device, Trace& trace,
+                                                             Dtype wire, std::int64_t chunk);
+
+}  // namespace zero

@@ -69,6 +69,25 @@ int mpi_worst_status(int status) {
   return worst;
 }
 
+int mpi_local_rank() {
+  start_mpi();
+  MPI_Comm machine = MPI_COMM_NULL;
+  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, mpi_rank(), MPI_INFO_NULL,
+                            &machine),
+        "MPI_Comm_split_type");
+  int rank = 0;
+  check(MPI_Comm_rank(machine, &rank), "MPI_Comm_rank");
+  check(MPI_Comm_free(&machine), "MPI_Comm_free");
+  return rank;
+}
+
+void mpi_all_gather(std::span<const std::byte> mine, std::span<std::byte> all) {
+  start_mpi();
+  const int size = static_cast<int>(mine.size());
+  check(MPI_Allgather(mine.data(), size, MPI_BYTE, all.data(), size, MPI_BYTE, MPI_COMM_WORLD),
+        "MPI_Allgather");
+}
+
 int run_on_mpi(double timeout, const RankProgram& program) {
   start_mpi();
   MpiTransport transport(timeout);

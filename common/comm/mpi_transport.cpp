@@ -7,6 +7,8 @@
 #include <optional>
 #include <thread>
 
+#include "common/comm/world.h"
+
 namespace zero {
 namespace {
 
@@ -24,11 +26,7 @@ MpiTransport::MpiTransport(double timeout_seconds) : timeout_(timeout_seconds) {
   check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(MPI_COMM_WORLD, &world_size_), "MPI_Comm_size");
   sends_.resize(static_cast<std::size_t>(world_size_));
-  MPI_Comm machine = MPI_COMM_NULL;
-  check(MPI_Comm_split_type(MPI_COMM_WORLD, MPI_COMM_TYPE_SHARED, rank_, MPI_INFO_NULL, &machine),
-        "MPI_Comm_split_type");
-  check(MPI_Comm_rank(machine, &local_rank_), "MPI_Comm_rank");
-  check(MPI_Comm_free(&machine), "MPI_Comm_free");
+  local_rank_ = mpi_local_rank();
 }
 
 void MpiTransport::abort(const std::string& reason) noexcept { end_all(reason, 1); }

@@ -8,6 +8,8 @@
 
 namespace zero {
 
+bool has_nccl();  // false: no_nccl.cpp
+
 // Tensors travel through NCCL, on the device's stream; `host` carries the scalars and must outlive
 // it, as the device must. Every rank of the group calls it. Throws std::runtime_error when the
 // communicator cannot be made in time. Null when built without NCCL (no_nccl.cpp).

@@ -16,7 +16,9 @@ namespace {
 
 int mpi_rank() { no_mpi(); }
 int mpi_world_size() { no_mpi(); }
+int mpi_local_rank() { no_mpi(); }
 int mpi_worst_status(int) { no_mpi(); }
+void mpi_all_gather(std::span<const std::byte>, std::span<std::byte>) { no_mpi(); }
 int run_on_mpi(double, const RankProgram&) { no_mpi(); }
 
 }  // namespace zero

@@ -3,6 +3,8 @@
 
 namespace zero {
 
+bool has_nccl() { return false; }
+
 std::unique_ptr<Transport> make_nccl_transport(Transport&, CudaDevice&, double) { return nullptr; }
 
 }  // namespace zero

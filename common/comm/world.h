@@ -3,6 +3,7 @@
 
 #include <functional>
 #include <memory>
+#include <span>
 
 #include "common/comm/transport.h"
 
@@ -24,10 +25,15 @@ bool under_mpi();
 // std::runtime_error when built without MPI.
 int mpi_rank();
 int mpi_world_size();
+int mpi_local_rank();  // among the processes of this machine
 
 // The largest `status` of all processes; all of them must call it. So that a mistake which only one
 // process can see (its machine lacks a file) ends all of them, before the ranks begin.
 int mpi_worst_status(int status);
+
+// What each process says, all of one size, in rank order: `all` is world_size times `mine`. All of
+// them must call it.
+void mpi_all_gather(std::span<const std::byte> mine, std::span<std::byte> all);
 
 // Runs `program` as this process's rank. A rank that throws ends all processes. On SIGTERM (another
 // rank was killed) it names the collective it waits in. Returns as run_on_threads does.

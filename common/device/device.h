@@ -4,6 +4,7 @@
 #include <memory>
 
 #include "common/memory/heap.h"
+#include "common/trace/clock.h"
 
 namespace zero {
 
@@ -31,6 +32,10 @@ class Device : public Heap {
 
   // Waits until everything asked for is done.
   virtual void synchronize() {}
+
+  // A clock for this device's trace, which may outlive the device, as long as nobody marks or waits
+  // then.
+  virtual std::unique_ptr<Clock> make_clock() { return make_wall_clock(); }
 
   // ---- any range of the flat vector -------------------------------------------------------------
   virtual void zero(View to) = 0;

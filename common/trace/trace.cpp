@@ -11,13 +11,14 @@ namespace zero {
 Trace::Trace(const Place& place) : place_(place) {}
 
 Trace::~Trace() {
+  // The device may be gone by now, so that there is nothing to wait for.
   if (std::uncaught_exceptions() > 0) failed("an error ended this rank");
-  close();
+  else finish("closed", {});
 }
 
 void Trace::open(const std::string& directory, const TraceHeader& header, int iterations,
-                 bool values) {
-  file_ = std::make_unique<File>(directory, header, iterations, values);
+                 bool values, std::unique_ptr<Clock> clock) {
+  file_ = std::make_unique<File>(directory, header, iterations, values, std::move(clock));
   step();
 }
 
@@ -198,10 +199,15 @@ void Trace::iteration(double loss, bool skipped, const MemoryTracker& tracker) {
 }
 
 void Trace::failed(std::string_view message) { finish("failed", message); }
-void Trace::close() { finish("closed", {}); }
+
+void Trace::close() {
+  if (file_) file_->wait();
+  finish("closed", {});
+}
 
 void Trace::finish(std::string_view reason, std::string_view message) {
   if (!file_) return;
+  file_->give_up();
   file_->begin("end");
   print_key(file_->lines, "reason", reason);
   print_key_or_null(file_->lines, "message", message);

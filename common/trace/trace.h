@@ -10,6 +10,7 @@
 
 #include "common/memory/heap.h"
 #include "common/memory/tracker.h"
+#include "common/trace/clock.h"
 #include "common/trace/hop.h"
 
 namespace zero {
@@ -26,7 +27,6 @@ struct TraceHeader {
   int world_size = 1;
   std::string options;                 // a JSON object
   std::string closed_form;             // a JSON object
-  std::string clock = "wall";          // "wall", "device" or "simulated"
   std::string dtype;                   // of parameters and gradients
   std::int64_t num_parameters = 0;     // without padding
   std::int64_t padded_parameters = 0;  // with
@@ -46,7 +46,11 @@ class Trace : public HeapObserver {
   // Creates DIRECTORY/rank<r>.jsonl and writes the header. `iterations`: how many are told (0:
   // all); `values`: a small sample of the real values with each write and hop. Throws
   // std::runtime_error when the file cannot be written.
-  void open(const std::string& directory, const TraceHeader& header, int iterations, bool values);
+  //
+  // With a clock that knows its times later, lines wait for them. Where the file must be complete
+  // (FORMAT.md says where) the program waits, too, which may throw what Clock::wait throws.
+  void open(const std::string& directory, const TraceHeader& header, int iterations, bool values,
+            std::unique_ptr<Clock> clock = make_wall_clock());
   bool recording() const { return file_ != nullptr; }
 
   // The rank's place has changed: a step (with its unit, if any) begins.
@@ -84,14 +88,16 @@ class Trace : public HeapObserver {
   // The end of an iteration: loss (not finite: null), and live and peak bytes per category.
   void iteration(double loss, bool skipped, const MemoryTracker& tracker);
 
-  // This rank fails: the last line of its trace.
+  // This rank fails: the last line of its trace. Waits for nothing: what the clock does not know by
+  // now has not happened, and is told as of now.
   void failed(std::string_view message);
   void close();
 
  private:
   // Implementation: trace.cpp.
   struct File;
-  void finish(std::string_view reason, std::string_view message);  // the last line
+  // The last line. It and what is still open get the program's own time.
+  void finish(std::string_view reason, std::string_view message);
   const Place& place_;
   std::unique_ptr<File> file_;
 };

@@ -17,7 +17,8 @@ namespace zero {
 namespace {
 
 constexpr std::size_t kFlushBytes = 64 * 1024;
-constexpr std::int64_t kSample = 4;  // values told per write or hop
+constexpr std::size_t kMostOpen = 4 * 1024 * 1024;  // bytes of lines that wait for their times
+constexpr std::int64_t kSample = 4;                 // values told per write or hop
 
 // A JSON string. Names are plain ASCII; anything else (a message with a quote, a path that is not
 // UTF-8) takes the slow way, where broken UTF-8 is replaced.
@@ -87,24 +88,26 @@ int owner_of(const TraceHeader::NamedRange& shard) {
 }
 
 Trace::File::File(const std::string& directory, const TraceHeader& header, int last_iteration,
-                  bool sampled)
+                  bool sampled, std::unique_ptr<Clock> clock)
     : shards(header.shards),
       world_size(header.world_size),
       wire_width(header.dtype == to_string(Dtype::fp32) ? 4 : 2),
       iterations(last_iteration),
       rank_(header.rank),
-      values_(sampled) {
+      values_(sampled),
+      clock_(std::move(clock)),
+      flush_at_(kFlushBytes) {
   const std::filesystem::path folder(directory);
   path_ = (folder / fmt::format("rank{}.jsonl", header.rank)).string();
   const std::string options = one_line("options", header.options);
   const std::string closed_form = one_line("closed form", header.closed_form);
 
-  begin("header");
+  print(lines, "{{\"e\":\"header\",\"t\":{}", clock_->now());
   print(lines, ",\"format\":\"zero-steps-trace\",\"version\":1");
   print_key(lines, "run", header.run);
   print_key(lines, "program", header.program);
   print(lines, ",\"rank\":{},\"world_size\":{}", header.rank, header.world_size);
-  print_key(lines, "clock", header.clock);
+  print_key(lines, "clock", clock_->name());
   print_key(lines, "dtype", header.dtype);
   print(lines, ",\"iterations\":{},\"sampled\":{}", last_iteration, sampled);
   print(lines, ",\"num_parameters\":{},\"padded_parameters\":{}", header.num_parameters,
@@ -131,14 +134,29 @@ Trace::File::File(const std::string& directory, const TraceHeader& header, int l
 }
 
 void Trace::File::begin(std::string_view kind) {
-  const std::chrono::nanoseconds t = std::chrono::steady_clock::now() - start_;
-  print(lines, "{{\"e\":\"{}\",\"t\":{}", kind, t.count());
+  const std::optional<std::int64_t> t = given_up_ ? clock_->now() : clock_->mark();
+  if (t) {
+    print(lines, "{{\"e\":\"{}\",\"t\":{}", kind, std::max(*t, last_time_));
+  } else {
+    const std::size_t line = lines.size();
+    print(lines, "{{\"e\":\"{}\",\"t\":", kind);
+    open_.push_back({line, lines.size()});
+  }
+}
+
+void Trace::File::wait() {
+  if (!open_.empty() && !given_up_) clock_->wait();
 }
 
 bool Trace::File::end(bool flush_now) {
   print(lines, "}}\n");
-  if (!flush_now && lines.size() < kFlushBytes) return true;
-  if (flush()) return true;
+  if (!flush_now && lines.size() < flush_at_) return true;
+  if (flush_now) wait();
+  else if (lines.size() > kMostOpen) wait_in_silence();
+  if (flush()) {
+    flush_at_ = lines.size() + kFlushBytes;
+    return true;
+  }
   std::fputs(fmt::format("rank {}: the trace ends here: cannot write {}: {}; the run goes on\n",
                          rank_, path_, std::strerror(errno))
                  .c_str(),
@@ -146,10 +164,58 @@ bool Trace::File::end(bool flush_now) {
   return false;
 }
 
+// A span's end and a buffer's release must not throw: who waits next is told.
+void Trace::File::wait_in_silence() noexcept {
+  try {
+    wait();
+  } catch (...) {
+  }
+}
+
+void Trace::File::give_up() {
+  given_up_ = true;
+  complete();
+}
+
 bool Trace::File::flush() {
-  const std::size_t written = std::fwrite(lines.data(), 1, lines.size(), stream_.get());
-  const bool all = written == lines.size();
-  lines.clear();
+  complete();
+  return write(complete_) && (!open_.empty() || write(lines));
+}
+
+// Lines stay in order: one whose time is not known keeps back all that follow.
+void Trace::File::complete() {
+  if (open_.empty()) return;
+  std::size_t known = 0;  // of open_
+  std::size_t done = 0;   // of lines
+  const auto take_until = [&](std::size_t end) {
+    complete_.append(lines.data() + done, lines.data() + end);
+    done = end;
+  };
+  bool told = true;
+  for (; known < open_.size(); ++known) {
+    const std::optional<std::int64_t> t = told ? clock_->next() : std::nullopt;
+    told = t.has_value();
+    if (!told && !given_up_) break;
+    last_time_ = std::max(last_time_, told ? *t : clock_->now());
+    take_until(open_[known].at);
+    print(complete_, "{}", last_time_);
+  }
+  take_until(known < open_.size() ? open_[known].line : lines.size());
+
+  open_.erase(open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(known));
+  for (Open& open : open_) {
+    open.line -= done;
+    open.at -= done;
+  }
+  std::copy(lines.begin() + done, lines.end(), lines.begin());
+  lines.resize(lines.size() - done);
+}
+
+bool Trace::File::write(Lines& whole) {
+  if (whole.size() == 0) return true;
+  const std::size_t written = std::fwrite(whole.data(), 1, whole.size(), stream_.get());
+  const bool all = written == whole.size();
+  whole.clear();
   return all;
 }
 

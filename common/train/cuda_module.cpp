@@ -24,18 +24,16 @@ class CudaModule : public GpuModule {
       int driver = 0, runtime = 0;
       cudaDriverGetVersion(&driver);
       cudaRuntimeGetVersion(&runtime);
-      if (driver == 0) throw NoGpu("there is no NVIDIA driver on this machine; use --device cpu");
+      if (driver == 0) throw NoGpu("there is no NVIDIA driver on this machine");
       throw NoGpu(fmt::format(
           "the NVIDIA driver is too old: it supports CUDA {}.{}, and this program was built with "
-          "{}.{}; update the driver, or use --device cpu",
+          "{}.{} (update the driver)",
           driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10));
     }
     if (result == cudaSuccess || result == cudaErrorNoDevice) {
-      throw NoGpu(
-          "there is no GPU that this process may use (CUDA_VISIBLE_DEVICES?); use --device cpu");
+      throw NoGpu("there is no GPU that this process may use (CUDA_VISIBLE_DEVICES?)");
     }
-    throw NoGpu(
-        fmt::format("the GPUs cannot be used: {}; use --device cpu", cudaGetErrorString(result)));
+    throw NoGpu(fmt::format("the GPUs cannot be used: {}", cudaGetErrorString(result)));
   }
 
   std::string describe(int gpu) override {
@@ -60,6 +58,8 @@ class CudaModule : public GpuModule {
                                       int rank, int gpu) override {
     return std::make_unique<CudaDevice>(tracker, observer, fill_nan, rank, gpu);
   }
+
+  bool has_nccl() override { return zero::has_nccl(); }
 
   std::unique_ptr<Transport> make_nccl_transport(Transport& host, Device& device,
                                                  double timeout_seconds) override {

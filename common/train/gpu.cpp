@@ -21,8 +21,8 @@ GpuModule& load() {
     const std::string why = dlerror();
     if (why.find("cannot open shared object file") != std::string::npos && why.starts_with(path)) {
       throw NoGpu(fmt::format(
-          "this program was built without CUDA ({} is not there): install the CUDA toolkit and "
-          "build again, or use --device cpu",
+          "this program was built without CUDA ({} is not there; install the CUDA toolkit and "
+          "build again)",
           path));
     }
     throw NoGpu(fmt::format("the GPU's part cannot be loaded: {}", why));

@@ -11,7 +11,7 @@
 
 namespace zero {
 
-// Why there is no GPU to use: one line that says what to do.
+// Why there is no GPU to use, without a full stop: "there is no NVIDIA driver on this machine".
 struct NoGpu : std::runtime_error {
   using std::runtime_error::runtime_error;
 };
@@ -36,8 +36,10 @@ class GpuModule {
   virtual std::unique_ptr<Device> make_device(MemoryTracker& tracker, HeapObserver* observer,
                                               bool fill_nan, int rank, int gpu) = 0;
 
+  // Whether the module was built with NCCL.
+  virtual bool has_nccl() = 0;
   // NCCL between ranks none of which share a GPU; `host` carries the scalars. Every rank calls it.
-  // Null when the module was built without NCCL.
+  // Null without NCCL.
   virtual std::unique_ptr<Transport> make_nccl_transport(Transport& host, Device& device,
                                                          double timeout_seconds) = 0;
 };

@@ -6,12 +6,14 @@
 #include <atomic>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <stdexcept>
 #include <string_view>
 
 #include "common/comm/world.h"
 #include "common/memory/bytes.h"
+#include "common/train/choose_device.h"
 #include "common/train/rank.h"
 #include "common/train/report.h"
 
@@ -30,40 +32,54 @@ void check_long_enough(const Options& options, const Dataset& dataset) {
   }
 }
 
+// Where the tensors of some ranks will be.
+struct Room {
+  const char* name;
+  std::int64_t memory;  // bytes
+  int ranks;
+};
+
+Room room_of(const DevicePlan& plan, const Options& options, bool mpi) {
+  if (plan.kind == DeviceKind::cuda) return {"GPU", plan.memory, plan.ranks_in_memory};
+  return {"machine", std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE),
+          mpi ? 1 : options.ranks};
+}
+
 // A model that this machine cannot hold is refused: an operating system that promises memory it
 // does not have would kill the process in the middle. (The ranks' budget is a promise to need no
 // more.)
 void check_fits(const Options& options, const Model& model, const ClosedForm& form,
-                int ranks_here) {
+                const Room& room) {
   // What each block keeps for its backward pass, 16 C for each token (common/model/activations.h),
   // attention's and the head's not counted.
   const ModelConfig& m = options.model;
   const std::int64_t kept = std::int64_t{options.batch} / options.ranks * m.context * 16 *
                             m.channels * m.layers * bytes_of(options.dtype);
-  const std::int64_t memory = std::int64_t{sysconf(_SC_PHYS_PAGES)} * sysconf(_SC_PAGESIZE);
   const std::int64_t states = evaluate(form, model.num_parameters(), options.ranks, options.dtype,
                                        options.optimizer_bytes_per_parameter())
                                   .model_states;
-  if (std::min(states, options.memory_budget) > memory / ranks_here) {
+  const std::string there = fmt::format("this {} has {} for {} of {} ranks", room.name,
+                                        format_bytes(room.memory), room.ranks, options.ranks);
+  if (std::min(states, options.memory_budget) > room.memory / room.ranks) {
     throw UsageError(fmt::format(
-        "--layers {} --channels {}: {} parameters need {} of model states per rank, and this "
-        "machine has {} for {} of {} ranks; use a smaller model or more machines",
-        m.layers, m.channels, with_commas(model.num_parameters()), format_bytes(states),
-        format_bytes(memory), ranks_here, options.ranks));
+        "--layers {} --channels {}: {} parameters need {} of model states per rank, and {}; use a "
+        "smaller model or more {}s",
+        m.layers, m.channels, with_commas(model.num_parameters()), format_bytes(states), there,
+        room.name));
   }
-  if (std::min(kept, options.memory_budget) > memory / ranks_here) {
+  if (std::min(kept, options.memory_budget) > room.memory / room.ranks) {
     throw UsageError(fmt::format(
-        "--batch {} --context {}: the activations of the blocks alone need {} per rank, and "
-        "this machine has {} for {} of {} ranks; use a smaller batch or more machines",
-        options.batch, m.context, format_bytes(kept), format_bytes(memory), ranks_here,
-        options.ranks));
+        "--batch {} --context {}: the activations of the blocks alone need {} per rank, and {}; "
+        "use a smaller batch or more {}s",
+        options.batch, m.context, format_bytes(kept), there, room.name));
   }
 }
 
 }  // namespace
 
-void run_rank(const Options& options, const Model& model, const Dataset& dataset,
-              const ClosedForm& form, Transport& transport, void (*train)(Rank&)) {
+void run_rank(const Options& options, const DevicePlan& plan, const Model& model,
+              const Dataset& dataset, const ClosedForm& form, Transport& transport,
+              void (*train)(Rank&)) {
   const auto too_small = [&](const std::string& where, const OutOfMemory& error) {
     if (options.memory_budget == MemoryTracker::kUnlimited)  // the operating system's refusal
       return OutOfMemory(where + ": " + error.what());
@@ -74,7 +90,7 @@ void run_rank(const Options& options, const Model& model, const Dataset& dataset
   };
   std::optional<Rank> rank;
   try {
-    rank.emplace(options, model, dataset, form, transport);
+    rank.emplace(options, plan, model, dataset, form, transport);
   } catch (const OutOfMemory& error) {
     throw too_small(fmt::format("rank {}, start", transport.rank()), error);
   }
@@ -109,29 +125,35 @@ struct Work {
   Options options;
   std::optional<Dataset> dataset;
   std::optional<Model> model;
+  DevicePlan plan;
   bool stop = false;  // --help or --version: nothing to do
 };
 
-Work prepare(int argc, char** argv, const ClosedForm& form, bool mpi) {
-  Work work;
+void read(int argc, char** argv, bool mpi, Work& work) {
   Parsed parsed = parse_options(argc, argv, mpi ? mpi_world_size() : 0);
   work.options = std::move(parsed.options);
   work.stop = parsed.stop;
-  if (work.stop) return work;
+  if (work.stop) return;
   const Options& options = work.options;
   work.dataset.emplace(options.data, options.model.vocab);
   check_long_enough(options, *work.dataset);
   work.model.emplace(options.model, options.ranks, options.seed);
-  check_fits(options, *work.model, form, mpi ? 1 : options.ranks);
-  if (!options.trace.empty()) std::filesystem::create_directories(options.trace);
-  return work;
+}
+
+// Decides what all processes have to decide together.
+void choose(const ClosedForm& form, bool mpi, Work& work) {
+  work.plan = choose_device(work.options, mpi);
+  work.options.device = work.plan.kind;
+  check_collectives(work.options, mpi);
+  check_fits(work.options, *work.model, form, room_of(work.plan, work.options, mpi));
+  if (!work.options.trace.empty()) std::filesystem::create_directories(work.options.trace);
 }
 
 int run(const Work& work, const ClosedForm& form, void (*train)(Rank&), bool mpi) {
   std::atomic<bool> too_small = false;
   const RankProgram program = [&](Transport& transport) {
     try {
-      run_rank(work.options, *work.model, *work.dataset, form, transport, train);
+      run_rank(work.options, work.plan, *work.model, *work.dataset, form, transport, train);
     } catch (const OutOfMemory&) {
       // The ranks are alike: what one says all would say, and those that wait for it need not.
       if (!too_small.exchange(true)) throw;
@@ -146,16 +168,13 @@ int run(const Work& work, const ClosedForm& form, void (*train)(Rank&), bool mpi
   return too_small ? kUnusable : status;
 }
 
-}  // namespace
-
-int launch(int argc, char** argv, void (*train)(Rank&), const ClosedForm& form) {
-  const bool mpi = under_mpi();
-  const std::string program = std::filesystem::path(argv[0]).filename().string();
-  Work work;
+// Does it, and says what went wrong. The status, which under MPI is that of all processes: the
+// worst.
+int attempt(const std::string& program, bool mpi, const std::function<void()>& what) {
   std::string mistake;
   int status = 0;
   try {
-    work = prepare(argc, argv, form, mpi);
+    what();
   } catch (const UsageError& error) {
     mistake = fmt::format("{}: {}\n", program, error.what());
     status = kUnusable;
@@ -171,7 +190,23 @@ int launch(int argc, char** argv, void (*train)(Rank&), const ClosedForm& form) 
     status = mpi_worst_status(status);
   }
   std::fputs(mistake.c_str(), stderr);
-  if (status == 0 && !work.stop) status = run(work, form, train, mpi);
+  return status;
+}
+
+}  // namespace
+
+int launch(int argc, char** argv, void (*train)(Rank&), const ClosedForm& form) {
+  const bool mpi = under_mpi();
+  const std::string program = std::filesystem::path(argv[0]).filename().string();
+  Work work;
+  int status = attempt(program, mpi, [&] { read(argc, argv, mpi, work); });
+  if (status == 0 && !work.stop) {
+    status = attempt(program, mpi, [&] { choose(form, mpi, work); });
+    const bool first = !mpi || mpi_rank() == 0;
+    if (status == 0 && first && !work.options.quiet && !work.plan.notice.empty())
+      std::fputs(fmt::format("{}\n", work.plan.notice).c_str(), stderr);
+    if (status == 0) status = run(work, form, train, mpi);
+  }
   // What was not written was not done: a full disk or a closed pipe must not look like success.
   if (status == 0 && (std::fflush(stdout) != 0 || std::ferror(stdout))) {
     std::fputs(fmt::format("{}: cannot write to standard output\n", program).c_str(), stderr);

@@ -33,6 +33,7 @@ constexpr const char* kAbout =
 constexpr const char* kExamples =
     "Examples:\n"
     "  {0} --ranks 3 --dtype bf16                 three ranks, another storage type\n"
+    "  {0} --device cuda                          on the GPUs of this machine\n"
     "  {0} --trace out/{0} --trace-iterations 1   what happened, event by event\n"
     "  {0} --memory-budget 4MiB                   a device that may be too small\n"
     "  {0} --json out.json --quiet                the numbers, for a program\n"
@@ -156,11 +157,7 @@ void check(const Options& o, bool mpi) {
     throw bad(fmt::format("--loss-scale {}: must be a power of two up to 2^24", o.loss_scale));
   if (o.fp32_grads && o.dtype == Dtype::fp32)
     throw bad("--fp32-grads: with --dtype fp32 the gradients are fp32 already; leave it out");
-  if (o.collectives == Algorithm::library && !mpi) {
-    throw bad(
-        "--collectives library: threads have no collectives of their own; use ring or direct, "
-        "or start the program with mpirun");
-  }
+  check_collectives(o, mpi);
   if ((o.overflow_rank >= o.ranks) || (o.overflow_rank < -1))
     throw bad(fmt::format("--overflow-at: there is no rank {} of {}", o.overflow_rank, o.ranks));
   if (o.overflow_iteration >= o.iterations) {
@@ -186,6 +183,25 @@ void check(const Options& o, bool mpi) {
 
 }  // namespace
 
+std::string_view to_string(DeviceKind kind) {
+  switch (kind) {
+    case DeviceKind::cpu:
+      return "cpu";
+    case DeviceKind::cuda:
+      return "cuda";
+    case DeviceKind::automatic:
+      return "auto";
+  }
+  return "unknown";
+}
+
+void check_collectives(const Options& o, bool mpi) {
+  if (o.collectives != Algorithm::library || o.device != DeviceKind::cpu || mpi) return;
+  throw bad(
+      "--collectives library: threads have no collectives of their own; use ring or direct, "
+      "or start the program with mpirun");
+}
+
 Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   Parsed parsed;
   Options& o = parsed.options;
@@ -202,12 +218,17 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
       {"fp32", Dtype::fp32}, {"fp16", Dtype::fp16}, {"bf16", Dtype::bf16}};
   const std::map<std::string, Algorithm> algorithms = {
       {"ring", Algorithm::ring}, {"direct", Algorithm::direct}, {"library", Algorithm::library}};
-  std::string dtype = "fp16", collectives = "ring";
+  const std::map<std::string, DeviceKind> devices = {
+      {"auto", DeviceKind::automatic}, {"cpu", DeviceKind::cpu}, {"cuda", DeviceKind::cuda}};
+  std::string dtype = "fp16", collectives = "ring", device = "cpu";
 
   auto* ranks = app.add_option("--ranks", o.ranks, "K: how many ranks share the work")
                     ->group("How the work is divided");
+  app.add_option("--device", device,
+                 "cpu, cuda (NVIDIA GPUs), or auto: cuda where there is a GPU, else cpu")
+      ->group("How the work is divided");
   app.add_option("--collectives", collectives,
-                 "ring, direct, or library (MPI's own): who adds in which order")
+                 "ring, direct, or library (MPI's or NCCL's own): who adds in which order")
       ->group("How the work is divided");
   app.add_option("--threads", o.threads,
                  "threads per rank for its operators; another number may give other bits")
@@ -299,6 +320,7 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   };
   o.dtype = choose(dtypes, "--dtype", dtype);
   o.collectives = choose(algorithms, "--collectives", collectives);
+  o.device = choose(devices, "--device", device);
   if (!whole_number(seed, o.seed))
     throw bad(fmt::format("--seed {}: write a whole number from 0 to 2^64 - 1", seed));
   if (vocab->count() == 0 && o.data.ends_with(".bin")) o.model.vocab = 50257;  // GPT-2's tokenizer

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <stdexcept>
 #include <string>
+#include <string_view>
 
 #include "common/comm/communicator.h"
 #include "common/memory/dtype.h"
@@ -12,11 +13,16 @@
 
 namespace zero {
 
+// Where the ranks compute. `automatic` (--device auto) becomes one of the others before they begin.
+enum class DeviceKind { cpu, cuda, automatic };
+std::string_view to_string(DeviceKind kind);  // "cpu", "cuda", "auto"
+
 struct Options {
   std::string program;  // "zero2": argv[0] without its folder
   int ranks = 4;
   Dtype dtype = Dtype::fp16;
   Algorithm collectives = Algorithm::ring;
+  DeviceKind device = DeviceKind::cpu;
   ModelConfig model;
   int batch = 120;  // sequences per iteration, over all ranks
   int iterations = 20;
@@ -63,5 +69,8 @@ struct Parsed {
 // Under MPI the ranks are the processes; another --ranks is an error. Throws UsageError.
 // Checks everything that can be known without reading the data.
 Parsed parse_options(int argc, const char* const* argv, int mpi_processes);
+
+// Throws UsageError when nothing has collectives of its own that these ranks could use.
+void check_collectives(const Options& options, bool mpi);
 
 }  // namespace zero

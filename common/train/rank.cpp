@@ -11,6 +11,7 @@
 
 #include "common/train/checkpoint.h"
 #include "common/train/fingerprint.h"
+#include "common/train/open_device.h"
 #include "common/train/report.h"
 
 namespace zero {
@@ -67,28 +68,31 @@ std::uint64_t combine(const std::vector<Held>& held, const char* what) {
 
 }  // namespace
 
-Rank::Rank(const Options& chosen, const Model& the_model, const Dataset& dataset,
-           const ClosedForm& form, Transport& transport)
+Rank::Rank(const Options& chosen, const DevicePlan& plan, const Model& the_model,
+           const Dataset& dataset, const ClosedForm& form, Transport& host)
     : options(chosen),
       model(the_model),
       tracker_(place_, chosen.memory_budget),
       trace_(place_),
       report_(std::make_unique<Report>(chosen, the_model, form)),
-      device_(open_device(transport)),
-      communicator_(
-          make_communicator(chosen.collectives, transport, *device_, trace_, chosen.dtype)),
+      device_(open_traced_device(plan, host)),
+      transport_(open_transport(chosen, plan, host, *device_)),
+      communicator_(make_communicator(chosen.collectives, transport_ ? *transport_ : host, *device_,
+                                      trace_, chosen.dtype,
+                                      transport_ ? transport_->chunk() : host.chunk())),
       comm(*communicator_),
       device(*device_),
       dataset_(dataset) {}
 
 // The trace opens before the first allocation, so that it tells all of them.
-std::unique_ptr<Device> Rank::open_device(const Transport& transport) {
-  if (!options.trace.empty()) {
-    trace_.open(options.trace, make_header(options, model, report_->closed_form(), transport),
-                options.trace_iterations, options.trace_values);
+std::unique_ptr<Device> Rank::open_traced_device(const DevicePlan& plan, const Transport& host) {
+  const bool traced = !options.trace.empty();
+  auto opened = open_device(options, plan, host.rank(), tracker_, traced ? &trace_ : nullptr);
+  if (traced) {
+    trace_.open(options.trace, make_header(options, model, report_->closed_form(), host),
+                options.trace_iterations, options.trace_values, opened->make_clock());
   }
-  return make_cpu_device(tracker_, options.trace.empty() ? nullptr : &trace_, options.fill_nan,
-                         transport.rank(), options.threads);
+  return opened;
 }
 
 Rank::~Rank() = default;
@@ -143,6 +147,7 @@ void Rank::measure_traffic() {
 }
 
 void Rank::report(double loss, const GradientNorm& norm, View params, const AdamW& optimizer) {
+  device.synchronize();  // what the iteration asked for is part of its time
   const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - iteration_began_;
   IterationRecord record{.iteration = place_.iteration,
                          .loss = 0,

@@ -14,6 +14,7 @@
 #include "common/model/model.h"
 #include "common/trace/trace.h"
 #include "common/train/adamw.h"
+#include "common/train/choose_device.h"
 #include "common/train/closed_form.h"
 #include "common/train/data_loader.h"
 #include "common/train/loss_scaler.h"
@@ -27,8 +28,9 @@ struct RankRecord;
 // Lives in one thread; nothing in it is shared but the transport and the (constant) model and data.
 class Rank {
  public:
-  Rank(const Options& options, const Model& model, const Dataset& dataset, const ClosedForm& form,
-       Transport& transport);
+  // `host` reaches the other ranks; tensors take the way that `plan` says.
+  Rank(const Options& options, const DevicePlan& plan, const Model& model, const Dataset& dataset,
+       const ClosedForm& form, Transport& host);
   ~Rank();
 
   const Options& options;
@@ -40,6 +42,7 @@ class Rank {
   Trace trace_;
   std::unique_ptr<Report> report_;
   std::unique_ptr<Device> device_;
+  std::unique_ptr<Transport> transport_;  // null: the host's
   std::unique_ptr<Communicator> communicator_;
 
  public:
@@ -70,7 +73,7 @@ class Rank {
   const Report& result() const { return *report_; }
 
  private:
-  std::unique_ptr<Device> open_device(const Transport& transport);
+  std::unique_ptr<Device> open_traced_device(const DevicePlan& plan, const Transport& host);
   void begin(std::string_view banner, std::string_view unit);
   std::uint64_t combine_fingerprints(View params, const AdamW& optimizer);
   void measure_traffic();
@@ -84,8 +87,9 @@ class Rank {
 
 // What one rank runs: `train` on a Rank of its own. An error leaves it with the rank, the
 // iteration, the step and the unit in front of its message, and as the last line of its trace.
-void run_rank(const Options& options, const Model& model, const Dataset& dataset,
-              const ClosedForm& form, Transport& transport, void (*train)(Rank&));
+void run_rank(const Options& options, const DevicePlan& plan, const Model& model,
+              const Dataset& dataset, const ClosedForm& form, Transport& transport,
+              void (*train)(Rank&));
 
 // Runs `train` on every rank: `--ranks` threads, or the processes of mpirun. Returns the exit
 // status: 0; 1: a rank failed; 2: a command line or an input that cannot be used, or a device that

@@ -38,8 +38,10 @@ Report::Report(const Options& options, const Model& model, const ClosedForm& for
 
 std::string Report::heading() const {
   const ModelConfig& m = options_.model;
-  return fmt::format("{}: {} rank{}, {}, {}; L{} H{} C{} T{} V{}: {} parameters, padded to {}\n",
-                     options_.program, options_.ranks, options_.ranks == 1 ? "" : "s",
+  const std::string device =
+      options_.device == DeviceKind::cpu ? "" : fmt::format("{}, ", to_string(options_.device));
+  return fmt::format("{}: {} rank{}, {}{}, {}; L{} H{} C{} T{} V{}: {} parameters, padded to {}\n",
+                     options_.program, options_.ranks, options_.ranks == 1 ? "" : "s", device,
                      to_string(options_.collectives), to_string(options_.dtype), m.layers, m.heads,
                      m.channels, m.context, m.vocab, with_commas(num_parameters_),
                      with_commas(padded_parameters_));
@@ -119,6 +121,7 @@ std::string Report::json() const {
                {"world_size", options_.ranks},
                {"dtype", to_string(options_.dtype)},
                {"collectives", to_string(options_.collectives)},
+               {"device", to_string(options_.device)},
                {"num_parameters", num_parameters_},
                {"padded_parameters", padded_parameters_},
                {"optimizer_bytes_per_parameter", options_.optimizer_bytes_per_parameter()},
@@ -184,6 +187,7 @@ std::string options_json(const Options& o) {
   Json json = {{"ranks", o.ranks},
                {"dtype", to_string(o.dtype)},
                {"collectives", to_string(o.collectives)},
+               {"device", to_string(o.device)},
                {"layers", o.model.layers},
                {"heads", o.model.heads},
                {"channels", o.model.channels},

@@ -26,6 +26,7 @@ class CudaDevice : public Device {
 
   // Waits until all that was asked for is done. While it waits it calls the watch, which may throw.
   void synchronize() override;
+  std::unique_ptr<Clock> make_clock() override;  // times of CUDA events: cuda_clock.h
   // For whoever can tell that a wait is in vain (a rank that another waits for has died). Called
   // every millisecond or so with the time that this wait has taken; an empty function ends it.
   using Watch = std::function<void(std::chrono::duration<double> waited)>;

@@ -66,11 +66,12 @@ __device__ void add_rows(float (&sum)[kEight],
   constexpr int kTogether = 4;
   for (int first = 0; first < count; first += kTogether) {
     float rows[kTogether][kEight];
-    for (int j = 0; j < kTogether; ++j) {
-      if (first + j < count) load_eight(rows[j], dout + matches[first + j] * C, width, aligned);
+    for (int j = 0; j < kTogether; ++j) {  // past the end: the last again, which is not added
+      const int match = matches[first + j < count ? first + j : count - 1];
+      load_eight(rows[j], dout + match * C, width, aligned);
     }
     for (int j = 0; j < kTogether; ++j) {
-      if (first + j >= count) break;
+      if (first + j == count) break;
       for (int i = 0; i < kEight; ++i) sum[i] += rows[j][i];
     }
   }

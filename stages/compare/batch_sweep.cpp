@@ -48,6 +48,7 @@ int show_batch_sweep(const CompareOptions& options, const StageRunner& runner, J
   Table table(columns);
   table.group("sequences per rank:");
   std::vector<std::string> moved;
+  std::string device;
   json = Json::array();
   for (const std::string& stage : options.stages) {
     std::vector<StageResult> results;
@@ -61,6 +62,7 @@ int show_batch_sweep(const CompareOptions& options, const StageRunner& runner, J
         return run.status == 2 ? 2 : 1;
       }
       results.push_back(*run.result);
+      device = run.result->on_device();
       json.push_back({{"stage", stage},
                       {"sequences_per_rank", n},
                       {"model_states", largest_states(*run.result)},
@@ -74,8 +76,8 @@ int show_batch_sweep(const CompareOptions& options, const StageRunner& runner, J
     });
     if (moves) moved.push_back(display_name(stage));
   }
-  say(stdout, "Memory per rank as the batch grows, in bytes, {} rank{}\n\n{}\n", *ranks,
-      *ranks == 1 ? "" : "s", table.text(options.width));
+  say(stdout, "Memory per rank as the batch grows, in bytes, {} rank{}{}\n\n{}\n", *ranks,
+      *ranks == 1 ? "" : "s", device, table.text(options.width));
   say(stdout, "- {}\n",
       wrap("Each stage divides the model states, and only these: from some batch "
            "on it is the activations that fill the memory.",

@@ -52,9 +52,12 @@ std::map<std::string, StageRun> run_all(const CompareOptions& options,
     auto arguments = with_option(options.passed_on, "--collectives", collectives);
     arguments = with_option(arguments, "--ranks", std::to_string(K));
     auto launcher = launcher_with_ranks(options, K).value_or(std::vector<std::string>{});
-    if (launcher.empty() && collectives == "library") launcher = mpirun(processes, K);
+    // On GPUs threads have NCCL's; where the ranks compute, ring has said.
+    const bool mpi_needed = launcher.empty() && collectives == "library" &&
+                            (!runs["ring"].result || runs["ring"].result->device == "cpu");
+    if (mpi_needed) launcher = mpirun(processes, K);
     StageRun& run = runs[collectives];
-    if (launcher.empty() && collectives == "library") {
+    if (mpi_needed && launcher.empty()) {
       run.errors = "there is no mpirun here";
       continue;
     }
@@ -74,6 +77,7 @@ int show_collectives(const CompareOptions& options, const ProcessRunner& process
   Table table({"ring, direct", "ring, library", "direct, library"});
   table.group("ranks");
   std::string reason;  // why library is not available
+  std::string device;
   bool skips_differ = false;
   json = Json::array();
   for (const int K : {2, 3, 4}) {
@@ -98,6 +102,7 @@ int show_collectives(const CompareOptions& options, const ProcessRunner& process
     }
     for (const auto& [collectives, run] : runs) {
       if (!run.result) continue;
+      device = run.result->on_device();
       skips_differ = skips_differ || run.result->skipped() != runs.at("ring").result->skipped();
       row["fingerprints"][collectives] = run.result->last().fingerprint;
     }
@@ -105,10 +110,10 @@ int show_collectives(const CompareOptions& options, const ProcessRunner& process
     json.push_back(row);
   }
   say(stdout, "{}\n\n{}\n",
-      wrap(fmt::format("Which collectives give the same bits? {}, every iteration compared; "
+      wrap(fmt::format("Which collectives give the same bits? {}{}, every iteration compared; "
                        "else the first that differs, and how far the final losses are "
                        "apart (relative).",
-                       stage),
+                       stage, device),
            options.width),
       table.text(options.width));
   std::vector<std::string> notes = {

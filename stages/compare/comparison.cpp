@@ -222,6 +222,13 @@ std::string about_traffic(const std::vector<StageResult>& results) {
   return text;
 }
 
+std::string about_time(const std::vector<StageResult>& results) {
+  if (results.front().device == "cpu")
+    return "Time: ranks on one machine share its processors; a cluster would take another time.";
+  return "Time: no transfer overlaps with computation here; other GPUs, and other links between "
+         "them, would take another time.";
+}
+
 }  // namespace
 
 std::string comparison_table(const std::vector<StageResult>& results, int width) {
@@ -233,9 +240,9 @@ std::string comparison_table(const std::vector<StageResult>& results, int width)
           ? ""
           : fmt::format(" (padded to {})", with_commas(first.padded_parameters));
   const std::string title = fmt::format(
-      "{} on the same work: {} parameters{}, {} rank{}, {}, {}{} iteration{}", listed(columns),
+      "{} on the same work: {} parameters{}, {} rank{}{}, {}, {}{} iteration{}", listed(columns),
       with_commas(first.num_parameters), padded, first.world_size, first.world_size == 1 ? "" : "s",
-      first.dtype, first.collectives.empty() ? "" : first.collectives + ", ",
+      first.on_device(), first.dtype, first.collectives.empty() ? "" : first.collectives + ", ",
       first.iterations.size(), first.iterations.size() == 1 ? "" : "s");
   Table table(columns);
   add_memory(table, results);
@@ -245,9 +252,8 @@ std::string comparison_table(const std::vector<StageResult>& results, int width)
 
 std::string what_it_means(const std::vector<StageResult>& results, int width) {
   const auto [less, more] = about_peaks(results);
-  const std::string notes[] = {
-      about_states(results), less, more, about_traffic(results),
-      "Time: ranks on one machine share its processors; a cluster would take another time."};
+  const std::string notes[] = {about_states(results), less, more, about_traffic(results),
+                               about_time(results)};
   std::string text;
   for (const std::string& note : notes) {
     if (!note.empty()) text += "- " + wrap(note, width - 2, 2) + '\n';

@@ -30,6 +30,7 @@ constexpr const char* kExamples =
     "  compare                                        four stages on four ranks, fp16\n"
     "  compare --ranks 3 --dtype bf16 --iterations 5  passed on to each stage\n"
     "  compare --stages ddp,zero2 --fp32-grads        two of them; the lecture's 20 bytes\n"
+    "  compare --device cuda                          on GPUs\n"
     "  compare --launcher \"mpirun -n 3\"               ranks as processes\n"
     "  compare --memory-budget 15MiB                  which stage fits?\n"
     "  compare --collectives-agree --dtype fp32       ring, direct, library: the same bits?\n"

@@ -67,6 +67,7 @@ StageResult parse_stage_result(const std::string& stage, const Json& json) {
     result.world_size = json.at("world_size").get<int>();
     result.dtype = json.at("dtype").get<std::string>();
     result.collectives = json.value("collectives", "");
+    result.device = json.value("device", "cpu");
     result.num_parameters = json.at("num_parameters").get<std::int64_t>();
     result.padded_parameters = json.at("padded_parameters").get<std::int64_t>();
     result.optimizer_bytes_per_parameter = json.at("optimizer_bytes_per_parameter").get<int>();

@@ -44,6 +44,7 @@ struct StageResult {
   int world_size = 1;
   std::string dtype;
   std::string collectives;  // empty: not said
+  std::string device;       // "cpu", "cuda"
   std::int64_t num_parameters = 0, padded_parameters = 0;
   int optimizer_bytes_per_parameter = 0;
   std::vector<IterationResult> iterations;  // at least one
@@ -53,6 +54,8 @@ struct StageResult {
 
   const IterationResult& last() const { return iterations.back(); }
   int skipped() const;  // how many iterations
+  // ", cuda" for a title: nothing on the CPU, where most runs are.
+  std::string on_device() const { return device == "cpu" ? "" : ", " + device; }
 };
 
 // Throws std::runtime_error that says what is missing or of the wrong kind.

@@ -102,6 +102,16 @@ TemporaryFolder::~TemporaryFolder() {
   fs::remove_all(path_, error);
 }
 
+void StageRunner::tell_notices(StageRun& run) const {
+  std::istringstream lines(run.errors);
+  std::string others;
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("device: ")) others += line + '\n';
+    else if (told_.insert(line).second) say(stderr, "{}{}\n", isatty(2) ? "\r\033[K" : "", line);
+  }
+  run.errors = others;
+}
+
 StageRun StageRunner::run(const std::string& stage, const std::vector<std::string>& launcher,
                           const std::vector<std::string>& arguments,
                           const std::string& what) const {
@@ -121,6 +131,7 @@ StageRun StageRunner::run(const std::string& stage, const std::vector<std::strin
       processes_.run(command, [&](std::string_view line) { progress.line(line); });
   run.status = finished.status;
   run.errors = finished.errors;
+  tell_notices(run);
   if (run.status == 0) {
     pass_on_warnings(run);
     read_result(file, run);

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -42,7 +43,8 @@ class StageRunner {
       : options_(options), processes_(processes) {}
 
   // `arguments` are the stage's; `what` is said in front of the progress on standard error. What
-  // the stage writes to standard error is in the result; when it succeeds it is passed on.
+  // the stage writes to standard error is in the result; when it succeeds its warnings are passed
+  // on. On which device it runs is no error: that is told once for all stages that say the same.
   StageRun run(const std::string& stage, const std::vector<std::string>& launcher,
                const std::vector<std::string>& arguments, const std::string& what) const;
 
@@ -50,8 +52,11 @@ class StageRunner {
   std::string place(const std::string& name) const { return (folder_.path() / name).string(); }
 
  private:
+  void tell_notices(StageRun& run) const;
+
   const CompareOptions& options_;
   const ProcessRunner& processes_;
+  mutable std::set<std::string> told_;  // notices
   TemporaryFolder folder_;
 };
 

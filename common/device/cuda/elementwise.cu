@@ -1,6 +1,8 @@
 // Operators on any range of the flat vector, element by element: each thread takes eight
 // neighbours.
+#include <algorithm>
 #include <array>
+#include <span>
 
 #include "common/device/cpu/check.h"
 #include "common/device/cuda/cuda_device.h"
@@ -32,7 +34,7 @@ __global__ void __launch_bounds__(kBlockSize)
 }
 
 // Partial sums of x[i]^2, one per block: block b takes every kSquareBlocks-th run of elements, so
-// that the order depends on n alone. partial: (kSquareBlocks)
+// that the order depends on n alone. partial: (kSquareBlocks), or fewer if there are fewer runs
 constexpr int kSquareBlocks = 512;
 template <class T>
 __global__ void __launch_bounds__(kBlockSize)
@@ -116,13 +118,16 @@ void CudaDevice::divide(View to, View sum, float divisor) {
 double CudaDevice::sum_of_squares(View x) {
   const OperatorSpan span(*this, "sum_of_squares");
   if (x.size() == 0) return 0;
-  std::array<double, kSquareBlocks> partial;
-  const auto bytes = std::as_writable_bytes(std::span(partial));
-  double* const sums = reinterpret_cast<double*>(workspace(std::ssize(bytes)));  // (kSquareBlocks)
+  const unsigned blocks = static_cast<unsigned>(
+      std::min<std::int64_t>(kSquareBlocks, blocks_for(x.size(), kBlockSize * kEight)));
+  std::array<double, kSquareBlocks> all;
+  const std::span<double> partial = std::span(all).first(blocks);
+  const auto bytes = std::as_writable_bytes(partial);
+  double* const sums = reinterpret_cast<double*>(workspace(std::ssize(bytes)));  // (blocks)
   with_gpu_type(x.dtype(), [&](auto type) {
     using T = decltype(type);
     const T* const values = pointer<T>(x);
-    launch(squares_kernel<T>, kSquareBlocks, kBlockSize, stream_, sums, values, x.size(),
+    launch(squares_kernel<T>, blocks, kBlockSize, stream_, sums, values, x.size(),
            is_aligned(values));
   });
   download(workspace_.view().first(std::ssize(bytes) / 4), bytes);

@@ -1,0 +1,174 @@
+#!/usr/bin/env bash
+# One part of device_check.sh, which says in the environment where everything is: parts.sh PART.
+# Prints what it found, as Markdown; writes one line to $logs/PART.verdict. The exit status is 0; 1
+# when something was wrong; 77 when it cannot be done here.
+set -euo pipefail
+
+# emulated, python and nvcc are empty where there is none.
+: "${programs:?}" "${logs:?}" "${at_once:?}"
+: "${emulated=}" "${python=}" "${pytorch_step=}" "${nvcc=}"
+part=$1
+
+say() { printf '%s\n' "$*"; }
+
+# start NAME COMMAND...: in the background, a few at a time. Then `wait`, and status_of NAME.
+start() {
+  local name=$1
+  shift
+  while [ "$(jobs -rp | wc -l)" -ge "$at_once" ]; do wait -n || true; done
+  {
+    local began=$SECONDS status=0
+    "$@" > "$logs/$part.$name.out" 2> "$logs/$part.$name.err" < /dev/null || status=$?
+    printf '%s %s\n' $status $((SECONDS - began)) > "$logs/$part.$name.status"
+  } &
+}
+status_of() { cut -d ' ' -f 1 "$logs/$part.$1.status"; }
+seconds_of() { cut -d ' ' -f 2 "$logs/$part.$1.status"; }
+last_error() { cat "$logs/$part.$1".{err,out} | grep -v '^ *$' | tail -n 1 || true; }
+
+verdict() { printf '%s\n' "$*" > "$logs/$part.verdict"; }
+
+check_kernels() {
+  local program name good=0 bad=0
+  say '| program | tests | s |'
+  say '|---|---|---|'
+  for program in "$programs"/tests/*_operators_*_test "$programs"/tests/cuda_against_cpu_test; do
+    name=${program##*/}
+    start "$name" "$program"
+  done
+  wait
+  for program in "$programs"/tests/*_operators_*_test "$programs"/tests/cuda_against_cpu_test; do
+    name=${program##*/}
+    if [ "$(status_of "$name")" = 0 ] && ! grep -q 'No tests ran' "$logs/$part.$name.out"; then
+      good=$((good + 1))
+      say "| $name | $(sed -n 's/^All tests passed (\(.*\))$/\1/p' "$logs/$part.$name.out")" \
+        "| $(seconds_of "$name") |"
+    else
+      bad=$((bad + 1))
+      say "| $name | **failed**: $(last_error "$name") | $(seconds_of "$name") |"
+    fi
+  done
+  verdict "$good of $((good + bad)) programs passed"
+  [ $bad = 0 ] && [ $good != 0 ]
+}
+
+check_matrix() {
+  local ranks dtype algorithm stage name row bad=0 good=0
+  local shape=(--batch 24 --iterations 4)
+  local all_ranks=(1 2 4) dtypes=(fp16 bf16 fp32)
+  if [ -n "$emulated" ]; then
+    shape=(--layers 1 --heads 2 --channels 14 --context 7 --batch 4 --iterations 2)
+    all_ranks=(1 2)
+    dtypes=(fp16 bf16)
+  fi
+  for ranks in "${all_ranks[@]}"; do
+    for dtype in "${dtypes[@]}"; do
+      for algorithm in ring direct; do
+        start "$ranks.$dtype.$algorithm" "$programs/stages/compare" --device cuda --quiet \
+          --ranks "$ranks" --dtype "$dtype" --collectives "$algorithm" "${shape[@]}"
+      done
+    done
+  done
+  for stage in ddp zero1 zero2 zero3; do
+    for name in first second; do
+      start "$stage.$name" "$programs/stages/$stage" --device cuda --ranks "${all_ranks[-1]}" \
+        --dtype bf16 "${shape[@]}"
+    done
+  done
+  wait
+
+  say '| ranks | type | ring: fingerprint of all four stages | direct |'
+  say '|---|---|---|---|'
+  for ranks in "${all_ranks[@]}"; do
+    for dtype in "${dtypes[@]}"; do
+      row="| $ranks | $dtype |"
+      for algorithm in ring direct; do
+        name=$ranks.$dtype.$algorithm
+        if [ "$(status_of "$name")" = 0 ]; then
+          good=$((good + 1))
+          row+=" $(awk '$1 == "fingerprint" { print "`" $2 "`" }' "$logs/$part.$name.out") |"
+        else
+          bad=$((bad + 1))
+          row+=" **failed**: $(last_error "$name") |"
+        fi
+      done
+      say "$row"
+    done
+  done
+  local repeated=0
+  for stage in ddp zero1 zero2 zero3; do
+    if [ "$(status_of $stage.first) $(status_of $stage.second)" = '0 0' ] &&
+      [ -s "$logs/$part.$stage.first.out" ] &&
+      diff <(sed '/ms per iteration/d' "$logs/$part.$stage.first.out") \
+        <(sed '/ms per iteration/d' "$logs/$part.$stage.second.out") > /dev/null; then
+      repeated=$((repeated + 1))
+    fi
+  done
+  verdict "$good of $((good + bad)) comparisons have the same bits in all four stages," \
+    "$repeated of 4 stages print the same when repeated"
+  [ $bad = 0 ] && [ $repeated = 4 ]
+}
+
+check_nccl() {
+  local bad=0
+  start one_rank "$programs/tests/${emulated:+emulated_}nccl_one_rank"
+  start ddp "$programs/stages/ddp" --device cuda --ranks 1 --batch 2 --iterations 3
+  wait
+  [ "$(status_of one_rank)" = 0 ] || bad=1
+  last_error one_rank
+  say
+  if [ "$(status_of ddp)" != 0 ] || ! grep -q NCCL "$logs/$part.ddp.err"; then bad=1; fi
+  say "\`ddp --ranks 1\` says: $(grep NCCL "$logs/$part.ddp.err" || last_error ddp)"
+  verdict "$(last_error one_rank)"
+  [ $bad = 0 ]
+}
+
+check_sanitizer() {
+  local tool sanitizer bad=0 said=
+  if [ -n "$emulated" ]; then
+    verdict "not for the emulated GPU, whose tests run under ASan and TSan"
+    return 77
+  fi
+  sanitizer=$(PATH=$PATH:${nvcc%/*}:${nvcc%/*}/../compute-sanitizer:/usr/local/cuda/bin type -P \
+    compute-sanitizer) || {
+    verdict "there is no compute-sanitizer here"
+    return 77
+  }
+  for tool in memcheck racecheck; do
+    start $tool "$sanitizer" --tool $tool --error-exitcode 9 "$programs/stages/ddp" --device cuda \
+      --ranks 1 --layers 1 --heads 2 --channels 32 --context 16 --batch 2 --iterations 1
+  done
+  wait
+  for tool in memcheck racecheck; do
+    if grep -q -i -E 'not supported|unable to find injection|LibraryNotLoaded' \
+      "$logs/$part.$tool".{out,err}; then
+      verdict "compute-sanitizer refuses this device: $(grep -h -i -m 1 -E \
+        'not supported|unable to find|NotLoaded' "$logs/$part.$tool".{out,err} | head -n 1)"
+      return 77
+    fi
+    [ "$(status_of $tool)" = 0 ] || bad=1
+    said+="${said:+; }$tool: $(grep -h 'SUMMARY' "$logs/$part.$tool".{out,err} |
+      sed 's/^=* *//' || last_error $tool)"
+  done
+  verdict "$said"
+  [ $bad = 0 ]
+}
+
+check_benchmark() {
+  local options=() status=0
+  [ -z "$emulated" ] || options+=(--tiny)
+  if [ -n "$python" ]; then options+=(--pytorch "$python" --script "$pytorch_step"); fi
+  "$programs/tests/${emulated:+emulated_}gpu_benchmark" "${options[@]}" \
+    2> "$logs/benchmark.err" < /dev/null || status=$?
+  verdict 'see the tables'
+  [ $status = 0 ] || verdict "$(tail -n 1 "$logs/benchmark.err")"
+  return $status
+}
+
+case $part in
+  kernels) check_kernels ;;
+  matrix) check_matrix ;;
+  nccl) check_nccl ;;
+  sanitizer) check_sanitizer ;;
+  benchmark) check_benchmark ;;
+esac

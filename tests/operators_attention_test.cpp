@@ -12,14 +12,26 @@ struct Shape {
 
 struct Attention {
   Values out, att;
+  Values out_more;  // what rounding att before it is multiplied may change in out
+};
+
+struct Gradient {
+  Values dqkv;
+  Values more;  // what rounding the gradients of the scores may change
 };
 
 std::size_t at(int index) { return static_cast<std::size_t>(index); }
 
-Attention attention(const Values& qkv, const Shape& shape) {
+// What rounding x to `dtype` may change, on a device that does so between its products.
+double rounding(Dtype dtype, double x) {
+  if (dtype == Dtype::fp32 || !rounds_between_products()) return 0;
+  return unit_roundoff(dtype) * std::abs(x) + (dtype == Dtype::fp16 ? 0x1p-25 : 0);
+}
+
+Attention attention(const Values& qkv, const Shape& shape, Dtype dtype = Dtype::fp32) {
   const auto [B, T, C, H] = shape;
   const int D = C / H;
-  Attention result{Values(at(B * T * C)), Values(at(B * H * T * T))};
+  Attention result{Values(at(B * T * C)), Values(at(B * H * T * T)), Values(at(B * T * C))};
   for (int b = 0; b < B; ++b) {
     for (int h = 0; h < H; ++h) {
       for (int t = 0; t < T; ++t) {
@@ -38,8 +50,10 @@ Attention attention(const Values& qkv, const Shape& shape) {
         for (int s = 0; s <= t; ++s) {
           weights[s] /= sum;
           for (int i = 0; i < D; ++i) {
-            result.out[at((b * T + t) * C + h * D + i)] +=
-                weights[s] * qkv[at((b * T + s) * 3 * C + 2 * C + h * D + i)];
+            const double value = qkv[at((b * T + s) * 3 * C + 2 * C + h * D + i)];
+            const std::size_t element = at((b * T + t) * C + h * D + i);
+            result.out[element] += weights[s] * value;
+            result.out_more[element] += rounding(dtype, weights[s]) * std::abs(value);
           }
         }
       }
@@ -49,11 +63,11 @@ Attention attention(const Values& qkv, const Shape& shape) {
 }
 
 // From the chain rule, for the given att (which 16-bit storage has rounded).
-Values attention_gradient(const Values& dout, const Values& qkv, const Values& att,
-                          const Shape& shape) {
+Gradient attention_gradient(const Values& dout, const Values& qkv, const Values& att,
+                            const Shape& shape, Dtype dtype) {
   const auto [B, T, C, H] = shape;
   const int D = C / H;
-  Values dqkv(qkv.size());
+  Values dqkv(qkv.size()), more(qkv.size());
   for (int b = 0; b < B; ++b) {
     for (int h = 0; h < H; ++h) {
       for (int t = 0; t < T; ++t) {
@@ -69,18 +83,21 @@ Values attention_gradient(const Values& dout, const Values& qkv, const Values& a
           mean += weights[s] * datt[at(s)];
         }
         for (int s = 0; s <= t; ++s) {
-          const double dscore = weights[s] * (datt[at(s)] - mean) / std::sqrt(D);
+          const double dscore = weights[s] * (datt[at(s)] - mean);
+          const double error = rounding(dtype, dscore) / std::sqrt(D);
           for (int i = 0; i < D; ++i) {
-            const int query = (b * T + t) * 3 * C + h * D + i;
-            const int key = (b * T + s) * 3 * C + C + h * D + i;
-            dqkv[at(query)] += dscore * qkv[at(key)];
-            dqkv[at(key)] += dscore * qkv[at(query)];
+            const std::size_t query = at((b * T + t) * 3 * C + h * D + i);
+            const std::size_t key = at((b * T + s) * 3 * C + C + h * D + i);
+            dqkv[query] += dscore / std::sqrt(D) * qkv[key];
+            dqkv[key] += dscore / std::sqrt(D) * qkv[query];
+            more[query] += error * std::abs(qkv[key]);
+            more[key] += error * std::abs(qkv[query]);
           }
         }
       }
     }
   }
-  return dqkv;
+  return {dqkv, more};
 }
 
 const std::vector<Shape> kShapes = {{1, 1, 1, 1},  {2, 5, 33, 3},  {1, 17, 5, 1}, {3, 7, 6, 3},
@@ -110,14 +127,14 @@ struct Run {
 TEST_CASE("attention_forward agrees with the definition, with exact zeros above the diagonal") {
   for (const Dtype dtype : kTypes) {
     for (const Shape& shape : kShapes) {
-      for (const int threads : {1, 3}) {
+      for (const int threads : thread_counts()) {
         const auto [B, T, C, H] = shape;
         INFO(to_string(dtype) << ", B " << B << ", T " << T << ", C " << C << ", H " << H);
         const Values qkv = random_values(dtype, B * T * C * 3, 1);
         Run run(dtype, shape, qkv, threads);
-        const Attention expected = attention(qkv, shape);
+        const Attention expected = attention(qkv, shape, dtype);
         require_close(run.fixture.read(run.att), expected.att, dtype, 1e-5);
-        require_close(run.fixture.read(run.out), expected.out, dtype, 1e-5);
+        require_close(run.fixture.read(run.out), expected.out, dtype, 1e-5, expected.out_more);
         const Values att = run.fixture.read(run.att);
         for (int row = 0; row < B * H * T; ++row) {
           for (int s = row % T + 1; s < T; ++s) REQUIRE(att[at(row * T + s)] == 0);
@@ -132,22 +149,23 @@ TEST_CASE("attention is stable for scores far beyond the range of exp") {
   for (const Dtype dtype : kTypes) {
     const Values qkv = random_values(dtype, 5 * 6 * 3, 2, 60);
     Run run(dtype, shape, qkv);
-    require_close(run.fixture.read(run.out), attention(qkv, shape).out, dtype, 1e-3);
+    const Attention expected = attention(qkv, shape, dtype);
+    require_close(run.fixture.read(run.out), expected.out, dtype, 1e-3, expected.out_more);
   }
 }
 
 TEST_CASE("attention_backward agrees with the chain rule in float64") {
   for (const Dtype dtype : kTypes) {
     for (const Shape& shape : kShapes) {
-      for (const int threads : {1, 3}) {
+      for (const int threads : thread_counts()) {
         const auto [B, T, C, H] = shape;
         INFO(to_string(dtype) << ", B " << B << ", T " << T << ", C " << C << ", H " << H);
         const Values qkv = random_values(dtype, B * T * C * 3, 3);
         const Values dout = random_values(dtype, B * T * C, 4);
         Run run(dtype, shape, qkv, threads);
         const Values stored = run.fixture.read(run.att);
-        require_close(run.backward(dtype, shape, dout),
-                      attention_gradient(dout, qkv, stored, shape), dtype, 1e-5);
+        const Gradient expected = attention_gradient(dout, qkv, stored, shape, dtype);
+        require_close(run.backward(dtype, shape, dout), expected.dqkv, dtype, 1e-5, expected.more);
       }
     }
   }

@@ -90,11 +90,11 @@ TEST_CASE("cutting a range in pieces anywhere gives the same bits") {
   }
 }
 
-TEST_CASE("three threads give the bits of one, element by element") {
+TEST_CASE("another run, on more threads, gives the same bits, element by element") {
   for (const Dtype dtype : kTypes) {
     for (const Ranged& op : ranged_operators(dtype)) {
       INFO(op.name << " in " << to_string(dtype));
-      CHECK(run_cut(op, 150'001, {}, 3) == run_cut(op, 150'001, {}));
+      CHECK(run_cut(op, 150'001, {}, thread_counts().back()) == run_cut(op, 150'001, {}));
     }
   }
 }

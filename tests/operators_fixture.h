@@ -11,6 +11,7 @@
 
 #include "catch.h"
 #include "common/device/device.h"
+#include "tests/support/device_under_test.h"
 
 namespace zero::test {
 
@@ -42,7 +43,7 @@ inline std::vector<std::byte> encode(Dtype dtype, const Values& values) {
 // A device whose fresh memory is full of NaN.
 struct Fixture {
   explicit Fixture(int threads = 1, int rank = 0)
-      : device(make_cpu_device(tracker, nullptr, true, rank, threads)) {}
+      : device(make_device_under_test(tracker, nullptr, true, rank, threads)) {}
 
   // A buffer that no one has written.
   Buffer fresh(Dtype dtype, std::int64_t size) {
@@ -100,14 +101,15 @@ inline Values random_ids(std::int64_t size, std::int64_t limit, unsigned seed) {
 // An operator computes in fp32 and rounds each element to `dtype` once. So an element may be off by
 // that rounding (a relative unit roundoff, or half the smallest fp16 number) plus what fp32 sums
 // lose: `sums` times the largest element, because terms that cancel leave the error of the large.
+// `more`, if there is any, is what each element may be off beside that.
 inline void require_close(const Values& actual, const Values& expected, Dtype dtype,
-                          double sums = 4e-6) {
+                          double sums = 4e-6, const Values& more = {}) {
   REQUIRE(actual.size() == expected.size());
   double largest = 0;
   for (const double value : expected) largest = std::max(largest, std::abs(value));
   for (std::size_t i = 0; i < actual.size(); ++i) {
-    const double allowed =
-        unit_roundoff(dtype) * 1.001 * std::abs(expected[i]) + sums * largest + 0x1p-25;
+    const double allowed = unit_roundoff(dtype) * 1.001 * std::abs(expected[i]) + sums * largest +
+                           0x1p-25 + (more.empty() ? 0 : more[i]);
     if (std::abs(actual[i] - expected[i]) <= allowed) continue;
     INFO("element " << i << " of " << actual.size() << ", " << to_string(dtype));
     INFO("actual " << actual[i] << ", expected " << expected[i] << ", allowed " << allowed);

@@ -1,0 +1,13 @@
+# Fails if a kernel, or what calls cuBLAS or NCCL, uses an atomic operation; FOLDER is common/.
+file(GLOB_RECURSE files ${FOLDER}/device/cuda/* ${FOLDER}/comm/nccl*)
+list(LENGTH files count)
+if(count LESS 10)
+  message(FATAL_ERROR "${FOLDER} has only ${count} such files")
+endif()
+set(atomic "(atomic[A-Z][A-Za-z]*|__nv_atomic[a-z_]*|[^a-z_](red|atom)\\.[a-z]+|cuda::atomic[a-z_]*|cublasSetAtomicsMode)")
+foreach(file ${files})
+  file(READ ${file} text)
+  if(text MATCHES "${atomic}")
+    message(SEND_ERROR "${file} has ${CMAKE_MATCH_1}")
+  endif()
+endforeach()

@@ -48,7 +48,7 @@ cmake -S "$root" -B "$build" -G Ninja -DCMAKE_BUILD_TYPE=Release \
   { tail -n 20 "$build.log" >&2; fail "CMake could not configure $build"; }
 rm -f "$build.log"
 say "building $build ..."
-cmake --build "$build" --target gpu_check
+cmake --build "$build" --target gpu_check >&2
 
 # ---- pack ----
 
@@ -58,7 +58,7 @@ out=$(cd "$out" && pwd)
 cp "$build"/stages/{ddp,zero1,zero2,zero3,compare} "$out/stages"
 cp "$build"/common/libzero_cuda.so "$out/common"
 while read -r name; do
-  cp "$build/tests/$name" "$out/tests"
+  cp "$build/tests/$name" "$out/tests/${name/#emulated_/gpu_}"
 done < "$build/tests/gpu/programs.txt"
 cp "$root"/tests/gpu/{device_check,parts}.sh "$root"/tests/benchmark/pytorch_step.py "$out"
 

@@ -131,7 +131,7 @@ export programs emulated logs python pytorch_step nvcc at_once
 "$programs/stages/ddp" --device cuda --ranks 1 --layers 1 --heads 1 --channels 8 --context 8 \
   --batch 1 --iterations 1 > "$logs/first.out" 2> "$logs/first.err" ||
   fail "no GPU that can be used: $(cat "$logs/first.err")"
-card=$(sed -n 's/^device: //p' "$logs/first.err" | head -n 1)
+card=$(sed -n 's/^device: \([^(]*\) (.*/\1/p' "$logs/first.err" | head -n 1)
 driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/null | head -n 1) ||
   driver=
 toolkit=$([ -z "$nvcc" ] || "$nvcc" --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
@@ -156,7 +156,7 @@ say "${card:-unknown card}; commit $commit; driver ${driver:-unknown}, CUDA ${to
 for part in ${only//,/ }; do
   began=$SECONDS
   status=0
-  timeout --kill-after=5 "${limits[$part]}" "$here/parts.sh" "$part" \
+  longest=$((limits[$part] - 5)) timeout --kill-after=5 "${limits[$part]}" "$here/parts.sh" "$part" \
     > "$logs/$part.md" 2> "$logs/$part.part.err" || status=$?
   case $status in
     0) word=passed ;;

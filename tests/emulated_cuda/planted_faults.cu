@@ -64,6 +64,17 @@ __global__ void block_race_kernel(int* to) {
   to[threadIdx.x] += 1;  // fault: every block adds to the same
 }
 
+__global__ void shared_outside_kernel(int* to) {
+  __shared__ int held[kThreads];
+  held[threadIdx.x + 1] = 1;  // fault: one behind the end
+  __syncthreads();
+  to[threadIdx.x] = held[threadIdx.x];
+}
+
+__global__ void misaligned_kernel(int* to, const int4* from) {
+  to[threadIdx.x] = from[threadIdx.x].x;  // fault: no multiple of 16
+}
+
 // ---- the programs ----
 
 int shown(const DeviceData<int>& data) {
@@ -96,6 +107,18 @@ int host_pointer() {
   std::vector<int> host(kThreads);
   const DeviceData<int> to(kThreads);
   return run(read_kernel, 1, to, host.data());
+}
+
+int other_device() {
+  must(cudaSetDevice(1));
+  const DeviceData<int> there(kThreads);
+  must(cudaSetDevice(0));
+  return run(read_kernel, 1, DeviceData<int>(kThreads), there.get());
+}
+
+int misaligned() {
+  const DeviceData<int> to(kThreads), from(4 * kThreads + 1);
+  return run(misaligned_kernel, 1, to, reinterpret_cast<const int4*>(from.get() + 1));
 }
 
 int host_reads() {
@@ -178,6 +201,9 @@ int dispatch(const std::string& fault) {
       {"block_race", [&] { return run(block_race_kernel, 8, DeviceData<int>(memory())); }},
       {"host_pointer", host_pointer},
       {"host_reads", host_reads},
+      {"other_device", other_device},
+      {"shared_outside", [&] { return run(shared_outside_kernel, 1, DeviceData<int>(memory())); }},
+      {"misaligned", misaligned},
       {"used_after_free", used_after_free},
       {"no_wait", [] { return two_streams(false); }},
       {"waits", [] { return two_streams(true); }},

@@ -101,6 +101,12 @@ TEST_CASE("Memory that was freed may not be a kernel's argument") {
   CHECK(contains(complaint(plant("used_after_free")), "no memory of device 0"));
 }
 
+TEST_CASE("Memory of another device may not be a kernel's argument") {
+  const std::string said = complaint(plant("other_device", {{"EMU_DEVICES", "2"}}));
+  CHECK(contains(said, "argument 2 is 0x"));
+  CHECK(contains(said, "no memory of device 0"));
+}
+
 TEST_CASE("A copy of more than there is ends the program") {
   CHECK(contains(complaint(plant("copies_too_much")), "a copy to 44 bytes"));
 }
@@ -150,6 +156,18 @@ TEST_CASE("The address sanitizer names the line that writes outside", "[address]
 
 TEST_CASE("The address sanitizer names the line where the host reads device memory", "[address]") {
   check_poison(plant("host_reads"), "the host reads device memory");
+}
+
+// The build with the address sanitizer has that for undefined behaviour, too.
+TEST_CASE("An index outside a shared array and an unaligned access are named", "[address]") {
+  const Finished outside = plant("shared_outside");
+  INFO(outside.describe());
+  CHECK(contains(outside.err, place("one behind the end")));
+  CHECK(contains(outside.err, "index 64 out of bounds"));
+  const Finished misaligned = plant("misaligned");
+  INFO(misaligned.describe());
+  CHECK(contains(misaligned.err, place("no multiple of 16")));
+  CHECK(contains(misaligned.err, "misaligned address"));
 }
 
 // ---- thread sanitizer ----

@@ -13,8 +13,7 @@ namespace zero::emulator {
 namespace {
 
 bool same_place(const Fiber& a, const Fiber& b) {
-  return a.where.line() == b.where.line() && a.where.column() == b.where.column() &&
-         std::strcmp(a.where.file_name(), b.where.file_name()) == 0;
+  return a.where.line == b.where.line && std::strcmp(a.where.file, b.where.file) == 0;
 }
 
 std::string describe(uint3 index) {

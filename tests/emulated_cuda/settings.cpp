@@ -62,7 +62,7 @@ void fail(const std::string& message) {
 }
 
 std::string describe(const Where& where) {
-  return std::string(where.file_name()) + ":" + std::to_string(where.line());
+  return std::string(where.file) + ":" + std::to_string(where.line);
 }
 
 }  // namespace zero::emulator

@@ -3,12 +3,20 @@
 
 #include <cstdint>
 #include <cstring>
-#include <source_location>
 #include <type_traits>
 
 namespace zero::emulator {
 
-using Where = std::source_location;  // for the message, when some thread never comes
+// The place in the source of a call, for the message when some thread never comes. What
+// std::source_location is made of, which clang 14 lacks.
+struct Where {
+  const char* file = "";
+  int line = 0;
+
+  static constexpr Where here(const char* file = __builtin_FILE(), int line = __builtin_LINE()) {
+    return {file, line};
+  }
+};
 
 // All threads of the block; returns for how many of them the predicate is true.
 int meet_block(bool predicate, Where where);
@@ -38,36 +46,36 @@ inline int inside(int source, int width) {
 
 }  // namespace zero::emulator
 
-inline void __syncthreads(std::source_location where = std::source_location::current()) {
+inline void __syncthreads(zero::emulator::Where where = zero::emulator::Where::here()) {
   zero::emulator::meet_block(false, where);
 }
 inline int __syncthreads_count(int predicate,
-                               std::source_location where = std::source_location::current()) {
+                               zero::emulator::Where where = zero::emulator::Where::here()) {
   return zero::emulator::meet_block(predicate != 0, where);
 }
 inline int __syncthreads_or(int predicate,
-                            std::source_location where = std::source_location::current()) {
+                            zero::emulator::Where where = zero::emulator::Where::here()) {
   return zero::emulator::meet_block(predicate != 0, where) > 0 ? 1 : 0;
 }
 inline int __syncthreads_and(int predicate,
-                             std::source_location where = std::source_location::current()) {
+                             zero::emulator::Where where = zero::emulator::Where::here()) {
   const int count = zero::emulator::meet_block(predicate != 0, where);
   return count == zero::emulator::threads_in_block() ? 1 : 0;
 }
 inline void __syncwarp(unsigned lanes = 0xffffffffu,
-                       std::source_location where = std::source_location::current()) {
+                       zero::emulator::Where where = zero::emulator::Where::here()) {
   zero::emulator::meet_warp(lanes, where);
 }
 
 template <class T>
 T __shfl_sync(unsigned lanes, T value, int source, int width = 32,
-              std::source_location where = std::source_location::current()) {
+              zero::emulator::Where where = zero::emulator::Where::here()) {
   const int from = zero::emulator::segment(width) + (source & (width - 1));
   return zero::emulator::shuffle(lanes, value, from, where);
 }
 template <class T>
 T __shfl_xor_sync(unsigned lanes, T value, int flip, int width = 32,
-                  std::source_location where = std::source_location::current()) {
+                  zero::emulator::Where where = zero::emulator::Where::here()) {
   const int source = zero::emulator::lane() ^ flip;
   // Lower segments may be read, later ones not: so says CUDA.
   const bool later = source >= zero::emulator::segment(width) + width;
@@ -75,26 +83,26 @@ T __shfl_xor_sync(unsigned lanes, T value, int flip, int width = 32,
 }
 template <class T>
 T __shfl_down_sync(unsigned lanes, T value, unsigned by, int width = 32,
-                   std::source_location where = std::source_location::current()) {
+                   zero::emulator::Where where = zero::emulator::Where::here()) {
   const int source = zero::emulator::lane() + static_cast<int>(by);
   return zero::emulator::shuffle(lanes, value, zero::emulator::inside(source, width), where);
 }
 template <class T>
 T __shfl_up_sync(unsigned lanes, T value, unsigned by, int width = 32,
-                 std::source_location where = std::source_location::current()) {
+                 zero::emulator::Where where = zero::emulator::Where::here()) {
   const int source = zero::emulator::lane() - static_cast<int>(by);
   return zero::emulator::shuffle(lanes, value, zero::emulator::inside(source, width), where);
 }
 
 inline unsigned __ballot_sync(unsigned lanes, int predicate,
-                              std::source_location where = std::source_location::current()) {
+                              zero::emulator::Where where = zero::emulator::Where::here()) {
   return zero::emulator::vote(lanes, predicate != 0, where);
 }
 inline int __any_sync(unsigned lanes, int predicate,
-                      std::source_location where = std::source_location::current()) {
+                      zero::emulator::Where where = zero::emulator::Where::here()) {
   return zero::emulator::vote(lanes, predicate != 0, where) != 0 ? 1 : 0;
 }
 inline int __all_sync(unsigned lanes, int predicate,
-                      std::source_location where = std::source_location::current()) {
+                      zero::emulator::Where where = zero::emulator::Where::here()) {
   return zero::emulator::vote(lanes, predicate == 0, where) == 0 ? 1 : 0;
 }

@@ -91,6 +91,8 @@ bool is_done(const Message& message) { return message.done == sizeof(Operation) 
 bool exchange(Member& member, std::vector<Message> messages) {
   auto last_move = std::chrono::steady_clock::now();
   for (;;) {
+    // First: after an abort the pipes may hold parts of messages, and nobody may go on with them.
+    if (member.aborted) return false;
     bool busy[2][kMostRanks] = {};
     bool moved = false;
     for (Message& message : messages) {
@@ -100,7 +102,6 @@ bool exchange(Member& member, std::vector<Message> messages) {
       taken = !is_done(message);
     }
     if (std::all_of(messages.begin(), messages.end(), is_done)) return true;
-    if (member.aborted) return false;
     const auto now = std::chrono::steady_clock::now();
     if (moved) {
       last_move = now;

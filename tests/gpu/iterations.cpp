@@ -7,8 +7,6 @@
 #include <exception>
 #include <fstream>
 
-#include "common/model/config.h"
-#include "common/model/layout.h"
 #include "tests/gpu/operators.h"
 #include "tests/support/files.h"
 

@@ -55,6 +55,7 @@ TEST_CASE("options that do not exist, and values that are no such values, are re
   check_refused({"--learning-rate", "fast"}, "fast");
   check_refused({"--dtype", "fp8"}, "fp16");
   check_refused({"--collectives", "tree"}, "direct");
+  check_refused({"--device", "gpu"}, "auto, cpu, cuda");
   check_refused({"--memory-budget", "lots"}, "64MiB");
   check_refused({"--memory-budget", "-5"}, "64MiB");
   check_refused({"--memory-budget", "nan"}, "64MiB");
@@ -241,6 +242,7 @@ TEST_CASE("the --help teaches every option, and is no error") {
     for (const std::string option : {"--ranks",
                                      "--dtype",
                                      "--collectives",
+                                     "--device",
                                      "--layers",
                                      "--heads",
                                      "--channels",

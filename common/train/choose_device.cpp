@@ -84,23 +84,24 @@ std::string what_is_missing(const std::vector<Seat>& seats) {
                      first->missing.data());
 }
 
-// "4 ranks on 4 GPUs, NCCL"
-std::string how_ranks_sit(const DevicePlan& plan, const std::vector<Seat>& seats) {
+// "4 ranks on 4 GPUs", "4 ranks share 2 GPUs"
+std::string where_they_sit(const DevicePlan& plan, const std::vector<Seat>& seats) {
   std::set<std::string> machines, gpus;
   for (const Seat& seat : seats) {
     const std::string machine = fmt::format("{} {}", seat.machine.data(), seat.boot.data());
     machines.insert(machine);
     gpus.insert(fmt::format("{} {}", machine, seat.bus_id.data()));
   }
-  std::string where = counted(gpus.size(), "GPU");
-  if (machines.size() > 1) where += fmt::format(" of {} machines", machines.size());
-  const std::string ranks = counted(seats.size(), "rank");
-  if (plan.shared) {
-    return fmt::format("{} share {}, which NCCL refuses: tensors travel through the host", ranks,
-                       where);
-  }
-  return fmt::format("{} on {}, {}", ranks, where,
-                     plan.nccl ? "NCCL" : "built without NCCL: tensors travel through the host");
+  std::string text = fmt::format("{} {} {}", counted(seats.size(), "rank"),
+                                 plan.shared ? "share" : "on", counted(gpus.size(), "GPU"));
+  if (machines.size() > 1) text += fmt::format(" of {} machines", machines.size());
+  return text;
+}
+
+const char* how_they_speak(const DevicePlan& plan) {
+  if (plan.nccl) return "NCCL";
+  return plan.shared ? "which NCCL refuses: tensors travel through the host"
+                     : "built without NCCL: tensors travel through the host";
 }
 
 void check_library(const DevicePlan& plan, const std::vector<Seat>& seats) {
@@ -109,7 +110,7 @@ void check_library(const DevicePlan& plan, const std::vector<Seat>& seats) {
     throw UsageError(
         fmt::format("--collectives library: NCCL needs a GPU for each rank, and here {}; use ring "
                     "or direct, or fewer ranks",
-                    how_ranks_sit(plan, seats).substr(0, how_ranks_sit(plan, seats).find(','))));
+                    where_they_sit(plan, seats)));
   }
   throw UsageError(
       "--collectives library: this program was built without NCCL; use ring or direct");
@@ -143,8 +144,8 @@ DevicePlan choose_device(const Options& options, bool mpi) {
   }
   if (options.collectives == Algorithm::library) check_library(plan, seats);
   if (!mpi || mpi_rank() == 0) {
-    plan.notice = fmt::format("device: {} ({})", gpu_module().describe(seats[0].gpu),
-                              how_ranks_sit(plan, seats));
+    plan.notice = fmt::format("device: {} ({}, {})", gpu_module().describe(seats[0].gpu),
+                              where_they_sit(plan, seats), how_they_speak(plan));
   }
   return plan;
 }

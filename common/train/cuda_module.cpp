@@ -7,7 +7,6 @@
 #include "common/comm/nccl_transport.h"
 #include "common/device/cuda/cuda_check.h"
 #include "common/device/cuda/cuda_device.h"
-#include "common/memory/bytes.h"
 #include "common/train/gpu.h"
 
 namespace zero {
@@ -38,8 +37,8 @@ class CudaModule : public GpuModule {
 
   std::string describe(int gpu) override {
     const cudaDeviceProp properties = properties_of(gpu);
-    return fmt::format("{}, {}, compute capability {}.{}", properties.name,
-                       format_bytes(static_cast<std::int64_t>(properties.totalGlobalMem)),
+    return fmt::format("{}, {:.1f} GiB, compute capability {}.{}", properties.name,
+                       static_cast<double>(properties.totalGlobalMem) / (1 << 30),
                        properties.major, properties.minor);
   }
 

@@ -20,6 +20,28 @@ __global__ void no_barrier_kernel(int* to) {
   to[me] = held[kThreads - 1 - me];  // fault: read without a barrier
 }
 
+// Each passes its number to the next, twice: a thread may write again before its neighbour has
+// read.
+__global__ void second_barrier_kernel(int* to) {
+  __shared__ int passed[kThreads];
+  const unsigned me = threadIdx.x;
+  int mine = static_cast<int>(me);
+  for (int round = 0; round < 2; ++round) {
+    passed[me] = mine;  // fault: written too early
+    __syncthreads();
+    mine = passed[(me + 1) % kThreads];  // fault: read, and no barrier behind it
+  }
+  to[me] = mine;
+}
+
+// to[i] = the thread whose turn is the i-th, where one runs at a time.
+__global__ void turns_kernel(int* to) {
+  __shared__ int turn;
+  if (threadIdx.x == 0) turn = 0;
+  __syncthreads();
+  to[turn++] = static_cast<int>(threadIdx.x);
+}
+
 __global__ void barrier_in_branch_kernel(int* to) {
   if (threadIdx.x < 40) {
     __syncthreads();  // fault: some are here
@@ -189,6 +211,8 @@ int dispatch(const std::string& fault) {
   const auto memory = [] { return std::vector<int>(kThreads, 0); };
   const std::map<std::string, std::function<int()>> programs = {
       {"no_barrier", [&] { return run(no_barrier_kernel, 1, DeviceData<int>(memory())); }},
+      {"second_barrier", [&] { return run(second_barrier_kernel, 1, DeviceData<int>(memory())); }},
+      {"turns", [&] { return run(turns_kernel, 1, DeviceData<int>(memory())); }},
       {"barrier_in_branch",
        [&] { return run(barrier_in_branch_kernel, 1, DeviceData<int>(memory())); }},
       {"early_exit", [&] { return run(early_exit_kernel, 1, DeviceData<int>(memory())); }},

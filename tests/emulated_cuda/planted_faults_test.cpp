@@ -13,6 +13,7 @@ using Environment = std::map<std::string, std::string>;
 Finished plant(const std::string& fault, const Environment& environment = {}) {
   RunOptions options;
   options.environment = environment;
+  options.environment["TSAN_OPTIONS"] = "atexit_sleep_ms=0";  // else each takes a second more
   return run({ZERO_PLANTED_FAULTS, fault}, options);
 }
 
@@ -43,19 +44,34 @@ bool contains(const std::string& text, const std::string& part) {
   return text.find(part) != std::string::npos;
 }
 
+// As a program prints n numbers: first, first + step, ..., modulo n.
 std::string numbers(int n, int first, int step) {
   std::string result;
-  for (int i = 0; i < n; ++i) result += std::to_string(first + i * step) + " ";
+  for (int i = 0; i < n; ++i) result += std::to_string((first + i * step) % n) + " ";
   return result + "\n";
 }
 
-TEST_CASE("A missing barrier gives a wrong result in some order of threads") {
-  const std::string right = numbers(64, 63, -1);
+int wrong_results(const std::string& fault, const std::string& right) {
   int wrong = 0;
   for (const char* order : {"forward", "reverse", "random1"}) {
-    wrong += plant("no_barrier", {{"EMU_ORDER", order}}).out == right ? 0 : 1;
+    wrong += plant(fault, {{"EMU_ORDER", order}}).out == right ? 0 : 1;
   }
-  CHECK(wrong > 0);
+  return wrong;
+}
+
+TEST_CASE("A missing barrier gives a wrong result in some order of threads") {
+  CHECK(wrong_results("no_barrier", numbers(64, 63, -1)) > 0);
+  CHECK(wrong_results("second_barrier", numbers(64, 2, 1)) > 0);
+}
+
+TEST_CASE("The order of threads is the one that was asked for", "[races]") {
+  CHECK(plant("turns").out == numbers(64, 0, 1));
+  CHECK(plant("turns", {{"EMU_ORDER", "reverse"}}).out == numbers(64, 63, -1));
+  const std::string one = plant("turns", {{"EMU_ORDER", "random1"}}).out;
+  const std::string two = plant("turns", {{"EMU_ORDER", "random2"}}).out;
+  CHECK(one != numbers(64, 0, 1));
+  CHECK(one != two);
+  CHECK(one == plant("turns", {{"EMU_ORDER", "random1"}}).out);
 }
 
 TEST_CASE("A barrier in a branch is named with both its lines") {
@@ -181,9 +197,12 @@ void check_race(const Finished& finished, const std::string& mark) {
 
 TEST_CASE("The thread sanitizer names a missing barrier, in every order", "[thread]") {
   for (const char* order : {"forward", "reverse", "random1"}) {
-    const Finished finished = plant("no_barrier", {{"EMU_ORDER", order}});
-    check_race(finished, "written here");
-    check_race(finished, "read without a barrier");
+    const Finished none = plant("no_barrier", {{"EMU_ORDER", order}});
+    check_race(none, "written here");
+    check_race(none, "read without a barrier");
+    const Finished one = plant("second_barrier", {{"EMU_ORDER", order}});
+    check_race(one, "written too early");
+    check_race(one, "read, and no barrier behind it");
   }
 }
 

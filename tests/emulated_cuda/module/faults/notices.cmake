@@ -1,5 +1,5 @@
-# Runs PROGRAM with MODULE as its GPU's part. It must fail, and say what NOTICES matches.
-execute_process(COMMAND ${CMAKE_COMMAND} -E env ZERO_GPU_LIBRARY=${MODULE} ${ENVIRONMENT} ${PROGRAM}
+# Runs CASES of PROGRAM with MODULE as its GPU's part. It must fail, and say what NOTICES matches.
+execute_process(COMMAND ${CMAKE_COMMAND} -E env ZERO_GPU_LIBRARY=${MODULE} ${ENVIRONMENT} ${PROGRAM} ${CASES}
                 RESULT_VARIABLE status OUTPUT_VARIABLE output ERROR_VARIABLE output)
 if(status STREQUAL "0")
   message(FATAL_ERROR "The fault was not noticed:\n${output}")

@@ -35,11 +35,12 @@ __device__ void load_strided(float (&values)[kTogether], const T* row,  // (V)
 // far and the sum of exp(x - largest), which shrinks whenever a larger one comes (Milakov and
 // Gimelshein 2018).
 template <class T>
-__global__ void __launch_bounds__(kBlockSize) forward_kernel(float* log_sums,  // (rows)
-                                                             double* losses,   // (rows)
-                                                             const T* logits,  // (rows, V)
-                                                             const std::int32_t* targets,  // (rows)
-                                                             std::int64_t V) {
+__global__ void __launch_bounds__(kBlockSize)
+    cross_entropy_forward_kernel(float* log_sums,              // (rows)
+                                 double* losses,               // (rows)
+                                 const T* logits,              // (rows, V)
+                                 const std::int32_t* targets,  // (rows)
+                                 std::int64_t V) {
   __shared__ float shared_largest[kWarp];
   __shared__ double shared_sum[kWarp];
   const T* const row = logits + blockIdx.x * V;  // (V)
@@ -67,11 +68,12 @@ __global__ void __launch_bounds__(kBlockSize) forward_kernel(float* log_sums,  /
 }
 
 template <class T>
-__global__ void __launch_bounds__(kBlockSize) backward_kernel(T* dlogits,  // (R, V); may be logits
-                                                              const T* logits,        // (R, V)
-                                                              const float* log_sums,  // (R)
-                                                              const std::int32_t* targets,  // (R)
-                                                              float factor, std::int64_t V) {
+__global__ void __launch_bounds__(kBlockSize)
+    cross_entropy_backward_kernel(T* dlogits,                   // (R, V); may be logits
+                                  const T* logits,              // (R, V)
+                                  const float* log_sums,        // (R)
+                                  const std::int32_t* targets,  // (R)
+                                  float factor, std::int64_t V) {
   const T* const from = logits + blockIdx.x * V;  // (V)
   T* const to = dlogits + blockIdx.x * V;         // (V)
   const float log_sum = log_sums[blockIdx.x];
@@ -112,8 +114,8 @@ double CudaDevice::cross_entropy_forward(View logits, View log_sum, View targets
       of_rows.resize(static_cast<std::size_t>(std::min(kRows, R - from)));
       const auto bytes = std::as_writable_bytes(std::span(of_rows));
       double* const losses = reinterpret_cast<double*>(workspace(std::ssize(bytes)));  // (rows)
-      launch(forward_kernel<T>, blocks_for(std::ssize(of_rows), 1), kBlockSize, stream_,
-             log_sums + from, losses, rows + from * V, target + from, V);
+      launch(cross_entropy_forward_kernel<T>, blocks_for(std::ssize(of_rows), 1), kBlockSize,
+             stream_, log_sums + from, losses, rows + from * V, target + from, V);
       download(workspace_.view().first(std::ssize(bytes) / 4), bytes);
       for (const double row_loss : of_rows) loss += row_loss;
     }
@@ -132,8 +134,8 @@ void CudaDevice::cross_entropy_backward(View dlogits, View logits, View log_sum,
   if (R == 0) return;
   with_gpu_type(logits.dtype(), [&](auto type) {
     using T = decltype(type);
-    launch(backward_kernel<T>, blocks_for(R, 1), kBlockSize, stream_, pointer<T>(dlogits),
-           pointer<T>(logits), log_sums, target, factor, V);
+    launch(cross_entropy_backward_kernel<T>, blocks_for(R, 1), kBlockSize, stream_,
+           pointer<T>(dlogits), pointer<T>(logits), log_sums, target, factor, V);
   });
 }
 

@@ -14,11 +14,11 @@ constexpr int kWarpColumns = kWarp * kEight;  // channels that a warp handles at
 // A warp per row, a lane eight channels at a time.
 template <class T>
 __global__ void __launch_bounds__(kBlockSize)
-    forward_kernel(T* out,                      // (R, C)
-                   const std::int32_t* tokens,  // (R)
-                   const T* wte,                // (V, C)
-                   const T* wpe,                // (>= T, C)
-                   std::int64_t R, int positions, std::int64_t C, bool aligned) {
+    embedding_forward_kernel(T* out,                      // (R, C)
+                             const std::int32_t* tokens,  // (R)
+                             const T* wte,                // (V, C)
+                             const T* wpe,                // (>= T, C)
+                             std::int64_t R, int positions, std::int64_t C, bool aligned) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const std::int64_t row = std::int64_t{blockIdx.x} * kWarps + warp;
@@ -160,8 +160,8 @@ void CudaDevice::embedding_forward(View out, View tokens, View wte, View wpe, in
     const S* const position_table = pointer<S>(wpe);  // (>= T, C)
     const bool aligned = is_aligned(rows) && is_aligned(token_table) &&
                          is_aligned(position_table) && C % kEight == 0;
-    launch(forward_kernel<S>, blocks_for(R, kWarps), kBlockSize, stream_, rows, token, token_table,
-           position_table, R, T, C, aligned);
+    launch(embedding_forward_kernel<S>, blocks_for(R, kWarps), kBlockSize, stream_, rows, token,
+           token_table, position_table, R, T, C, aligned);
   });
 }
 

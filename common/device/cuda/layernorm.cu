@@ -21,13 +21,13 @@ __device__ int first_column() { return static_cast<int>(threadIdx.x) % kWarp * k
 
 template <class T>
 __global__ void __launch_bounds__(kBlockSize)
-    forward_kernel(T* out,           // (R, C)
-                   float* means,     // (R)
-                   float* rstds,     // (R)
-                   const T* x,       // (R, C)
-                   const T* weight,  // (C)
-                   const T* bias,    // (C)
-                   std::int64_t R, std::int64_t C, bool aligned) {
+    layernorm_forward_kernel(T* out,           // (R, C)
+                             float* means,     // (R)
+                             float* rstds,     // (R)
+                             const T* x,       // (R, C)
+                             const T* weight,  // (C)
+                             const T* bias,    // (C)
+                             std::int64_t R, std::int64_t C, bool aligned) {
   const std::int64_t row = row_of_warp();
   if (row >= R) return;
   const T* const from = x + row * C;  // (C)
@@ -70,13 +70,13 @@ __global__ void __launch_bounds__(kBlockSize)
 // With n = (x - mean) rstd and d = weight dout: dx += rstd (d - mean(d) - n mean(d n)).
 template <class T>
 __global__ void __launch_bounds__(kBlockSize)
-    dx_kernel(T* dx,               // (R, C)
-              const T* dout,       // (R, C)
-              const T* x,          // (R, C)
-              const float* means,  // (R)
-              const float* rstds,  // (R)
-              const T* weight,     // (C)
-              std::int64_t R, std::int64_t C, bool aligned) {
+    layernorm_dx_kernel(T* dx,               // (R, C)
+                        const T* dout,       // (R, C)
+                        const T* x,          // (R, C)
+                        const float* means,  // (R)
+                        const float* rstds,  // (R)
+                        const T* weight,     // (C)
+                        std::int64_t R, std::int64_t C, bool aligned) {
   const std::int64_t row = row_of_warp();
   if (row >= R) return;
   const T* const gradient = dout + row * C;  // (C)
@@ -161,8 +161,8 @@ void CudaDevice::layernorm_forward(View out, View mean, View rstd, View x, View 
     if (R == 0) return;
     const bool aligned =
         is_aligned(to) && is_aligned(from) && is_aligned(w) && is_aligned(b) && C % kEight == 0;
-    launch(forward_kernel<T>, blocks_for(R, kWarps), kBlockSize, stream_, to, means, rstds, from, w,
-           b, R, C, aligned);
+    launch(layernorm_forward_kernel<T>, blocks_for(R, kWarps), kBlockSize, stream_, to, means,
+           rstds, from, w, b, R, C, aligned);
   });
 }
 
@@ -194,8 +194,8 @@ void CudaDevice::layernorm_backward(View dx, View dweight, View dbias, View dout
     column_sums(stream_, ColumnSums<T, 2>{{dweights, dbiases}}, terms, R, C,
                 workspace(column_sums_bytes(2, R, C)));
     if (R == 0) return;
-    launch(dx_kernel<T>, blocks_for(R, kWarps), kBlockSize, stream_, to, gradient, from, means,
-           rstds, w, R, C, input_aligned && is_aligned(to) && is_aligned(w));
+    launch(layernorm_dx_kernel<T>, blocks_for(R, kWarps), kBlockSize, stream_, to, gradient, from,
+           means, rstds, w, R, C, input_aligned && is_aligned(to) && is_aligned(w));
   });
 }
 

@@ -182,7 +182,7 @@ TEST_CASE("two ranks on one GPU are refused, and both GPUs' ranks end", "[collec
 
 // Rank 1 of 3 does `other` where the others wait, on their GPUs, for a message of it.
 std::vector<Failure> waiting_for_rank_1(const std::function<void(GpuMember&)>& other,
-                                        double timeout = 60) {
+                                        double timeout = 20) {
   return run(
       3,
       [&](Transport& host) {

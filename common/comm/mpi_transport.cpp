@@ -31,7 +31,14 @@ MpiTransport::MpiTransport(double timeout_seconds) : timeout_(timeout_seconds) {
 
 void MpiTransport::abort(const std::string& reason) noexcept { end_all(reason, 1); }
 
+// MPI itself ends this process when another rank has failed. What is left to do is to know where it
+// was then; nobody says when the wait is over, so the next message does.
+void MpiTransport::check_peers(const Hop* hop) {
+  elsewhere_.emplace(rank_, describe(hop) + ", or soon after");
+}
+
 void MpiTransport::start_send(int to, std::span<const std::byte> bytes, const Hop*) {
+  elsewhere_.reset();
   for (std::size_t part = 0; part < parts_of(bytes.size()); ++part) {
     const auto rest = bytes.subspan(part * kPart);
     MPI_Request request = MPI_REQUEST_NULL;
@@ -49,6 +56,7 @@ void MpiTransport::finish_send(int to, const Hop* hop) {
 }
 
 void MpiTransport::receive_bytes(int from, std::span<std::byte> bytes, const Hop* hop) {
+  elsewhere_.reset();
   for (std::size_t part = 0; part < parts_of(bytes.size()); ++part) {
     const auto rest = bytes.subspan(part * kPart);
     const int expected = static_cast<int>(std::min(rest.size(), kPart));

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <vector>
 
 #include "common/comm/mpi.h"
@@ -19,6 +20,7 @@ class MpiTransport : public Transport {
   std::unique_ptr<Communicator> make_library_communicator(Device& device, Trace& trace, Dtype wire,
                                                           std::int64_t chunk) override;
   void abort(const std::string& reason) noexcept override;
+  void check_peers(const Hop* hop) override;
 
   void start_send(int to, std::span<const std::byte> bytes, const Hop* hop) override;
   void finish_send(int to, const Hop* hop) override;
@@ -33,6 +35,7 @@ class MpiTransport : public Transport {
   int world_size_ = 1;
   int local_rank_ = 0;
   std::vector<std::vector<MPI_Request>> sends_;  // under way, by destination
+  std::optional<Waiting> elsewhere_;             // a wait for something else than a message
 };
 
 }  // namespace zero

@@ -20,6 +20,12 @@ constexpr int kN = 300;
 
 std::vector<float> filled(float with) { return std::vector<float>(kN, with); }
 
+std::size_t free_memory() {
+  std::size_t free = 0, total = 0;
+  must(cudaMemGetInfo(&free, &total));
+  return free;
+}
+
 class Event {
  public:
   explicit Event(unsigned flags = cudaEventDisableTiming) {
@@ -126,7 +132,7 @@ TEST_CASE("Ordinary host memory may be changed once a copy to the device was ask
   const DeviceData<float> x(filled(0));
   const Stream stream;
   must(cudaMemcpyAsync(x.get(), host.data(), kN * sizeof(float), cudaMemcpyHostToDevice, stream));
-  host = filled(6);
+  for (float& element : host) element = 6;
   CHECK(x.read() == filled(5));
 }
 
@@ -149,13 +155,16 @@ TEST_CASE("Pinned host memory is read when the copy's turn comes") {
 TEST_CASE("Memory is freed in the order of its stream") {
   const DeviceData<float> one(filled(1)), to(filled(0));
   const Stream stream;
+  const std::size_t before = free_memory();
   float* middle = nullptr;
   must(cudaMallocAsync(&middle, kN * sizeof(float), stream));
   must(cudaMemsetAsync(middle, 0, kN * sizeof(float), stream));
   must(add(to.get(), middle, one.get(), kN, stream));
   must(cudaFreeAsync(middle, stream));
   CHECK(cudaFreeAsync(middle, stream) == cudaErrorInvalidValue);
+  if (settings().streams == StreamMode::lazy) CHECK(free_memory() < before);
   stream.finish();
+  CHECK(free_memory() == before);
   CHECK(to.read() == filled(1));
   cudaGetLastError();
 }

@@ -94,6 +94,14 @@ TEST_CASE("NCCL carries what the host carries: the same bits, the same bytes", "
   same_as_on_the_host(Carrier::nccl);
 }
 
+TEST_CASE("NCCL carries long messages, too: those that no buffer on the way can hold",
+          "[collectives]") {
+  const auto all = [](Carrier carrier) {
+    return outcomes(3, carrier, Algorithm::ring, Dtype::bf16, 100'000, kChunk);
+  };
+  CHECK(all(Carrier::nccl) == all(Carrier::host));
+}
+
 TEST_CASE("tensors of GPUs go through the host with the same bits", "[collectives]") {
   same_as_on_the_host(Carrier::staged);
 }

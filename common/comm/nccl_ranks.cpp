@@ -107,7 +107,9 @@ void NcclRanks::finish(ncclResult_t result, const char* name) {
 }
 
 void NcclRanks::settle(ncclResult_t result, const char* name) {
-  check(result, comm_, name);
+  if (result != ncclSuccess && result != ncclInProgress) {
+    check(result, comm_, fmt::format("{}: {}", place(), name).c_str());
+  }
   const auto begin = std::chrono::steady_clock::now();
   // Also after a success: NCCL does not always say at once that it goes on in the background.
   for (int looks = 0;; ++looks) {

@@ -36,7 +36,8 @@ __global__ void __launch_bounds__(kBlockSize)
 }
 
 // Writes down, in order, which of kBlockSize positions from `from` on hold `token`. Returns how
-// many. All threads of the block must call it; `matches` may be read when it returns.
+// many. All threads of the block must call it; `matches` may be read when it returns, until the
+// next call: that writes them only after its first barrier.
 __device__ int find_token(int (&matches)[kBlockSize], int (&counts)[kWarps],
                           const std::int32_t* tokens,  // (R)
                           std::int32_t token, std::int64_t from, std::int64_t R) {
@@ -107,7 +108,6 @@ __global__ void __launch_bounds__(kBlockSize)
       if (width > 0) {
         add_rows(sum, dout + from * C + column, matches, count, C, width, aligned);
       }
-      __syncthreads();  // nobody writes `matches` before all have read them
     }
     store_eight(dwte + token * C + column, sum, width, aligned);
   }

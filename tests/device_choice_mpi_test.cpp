@@ -12,9 +12,10 @@ using Words = std::vector<std::string>;
 
 Finished run_processes(const Words& options) {
   Words command = mpirun(3);
-  command.insert(command.end(),
-                 {stage_path("zero3"), "--layers", "1", "--heads", "2", "--channels", "8",
-                  "--context", "5", "--batch", "3", "--iterations", "2", "--dtype", "bf16"});
+  command.push_back(stage_path("zero3"));
+  for (const std::string& word : words_of(
+           "--layers 1 --heads 2 --channels 8 --context 5 --batch 3 --iterations 2 --dtype bf16"))
+    command.push_back(word);
   command.insert(command.end(), options.begin(), options.end());
   return run(command, {.seconds = 60,
                        .directory = {},

@@ -13,23 +13,10 @@ using Words = std::vector<std::string>;
 // A program that finds this in place of its GPU's part, as one that was built without CUDA finds
 // nothing. (The tests may run where there is a GPU.)
 Finished run_without_gpu(const Words& options, const std::string& library = "/no/such/library.so") {
-  Words command = {stage_path("zero2"),
-                   "--ranks",
-                   "3",
-                   "--layers",
-                   "1",
-                   "--heads",
-                   "2",
-                   "--channels",
-                   "8",
-                   "--dtype",
-                   "bf16",
-                   "--context",
-                   "5",
-                   "--batch",
-                   "3",
-                   "--iterations",
-                   "2"};
+  Words command = {stage_path("zero2"), "--ranks", "3"};
+  for (const std::string& word : words_of(
+           "--layers 1 --heads 2 --channels 8 --context 5 --batch 3 --iterations 2 --dtype bf16"))
+    command.push_back(word);
   command.insert(command.end(), options.begin(), options.end());
   return run(command,
              {.seconds = 20, .directory = {}, .environment = {{"ZERO_GPU_LIBRARY", library}}});

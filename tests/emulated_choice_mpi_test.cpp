@@ -12,8 +12,8 @@ namespace {
 using Catch::Matchers::Contains;
 using Words = std::vector<std::string>;
 
-const Words kWork = {"--layers", "1",  "--heads",      "2", "--channels", "8",   "--context", "5",
-                     "--batch",  "12", "--iterations", "2", "--dtype",    "bf16"};
+const Words kWork = words_of(
+    "--layers 1 --heads 2 --channels 8 --context 5 --batch 12 --iterations 2 --dtype bf16");
 
 void append(Words& words, const Words& more) {
   words.insert(words.end(), more.begin(), more.end());

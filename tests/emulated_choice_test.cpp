@@ -16,25 +16,10 @@ using Words = std::vector<std::string>;
 using Environment = std::map<std::string, std::string>;
 
 Words small(const std::string& stage, int ranks, const Words& more = {}) {
-  Words words = {stage_path(stage),
-                 "--device",
-                 "auto",
-                 "--ranks",
-                 std::to_string(ranks),
-                 "--layers",
-                 "1",
-                 "--heads",
-                 "2",
-                 "--channels",
-                 "8",
-                 "--context",
-                 "5",
-                 "--batch",
-                 "12",
-                 "--iterations",
-                 "2",
-                 "--dtype",
-                 "bf16"};
+  Words words = {stage_path(stage), "--device", "auto", "--ranks", std::to_string(ranks)};
+  for (const std::string& word : words_of(
+           "--layers 1 --heads 2 --channels 8 --context 5 --batch 12 --iterations 2 --dtype bf16"))
+    words.push_back(word);
   words.insert(words.end(), more.begin(), more.end());
   return words;
 }
@@ -242,25 +227,7 @@ TEST_CASE("a rank that fails on a GPU leaves a trace that says why") {
 }
 
 TEST_CASE("compare names the device in its title, and tells once which it is") {
-  const Words words = {stage_path("compare"),
-                       "--device",
-                       "cuda",
-                       "--ranks",
-                       "3",
-                       "--layers",
-                       "1",
-                       "--heads",
-                       "2",
-                       "--channels",
-                       "8",
-                       "--context",
-                       "5",
-                       "--batch",
-                       "12",
-                       "--iterations",
-                       "2",
-                       "--dtype",
-                       "bf16"};
+  const Words words = small("compare", 3, {"--width", "200"});
   for (const char* devices : {"3", "1"}) {
     const Finished finished = run_emulated(words, {{"EMU_DEVICES", devices}});
     INFO(finished.describe());
@@ -274,24 +241,7 @@ TEST_CASE("compare names the device in its title, and tells once which it is") {
 }
 
 TEST_CASE("compare shows NCCL's own collectives where each rank has a GPU, and says where not") {
-  const Words words = {stage_path("compare"),
-                       "--collectives-agree",
-                       "--device",
-                       "cuda",
-                       "--layers",
-                       "1",
-                       "--heads",
-                       "2",
-                       "--channels",
-                       "8",
-                       "--context",
-                       "5",
-                       "--batch",
-                       "12",
-                       "--iterations",
-                       "2",
-                       "--dtype",
-                       "fp32"};
+  const Words words = small("compare", 4, {"--collectives-agree"});
   const Finished all = run_emulated(words, {{"EMU_DEVICES", "4"}});
   INFO(all.describe());
   CHECK(all.status == 0);

@@ -68,6 +68,13 @@ std::string Finished::describe() const {
          "\n" + out + err;
 }
 
+std::vector<std::string> words_of(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
 Finished run(const std::vector<std::string>& command, const RunOptions& options) {
   Finished result;
   for (const std::string& word : command) result.command += word + " ";

@@ -26,6 +26,9 @@ struct RunOptions {
   std::map<std::string, std::string> environment;  // added to this process's
 };
 
+// The words between the spaces of a command line.
+std::vector<std::string> words_of(const std::string& line);
+
 // Runs command[0] (searched in PATH) with nothing on its standard input, and waits for its end.
 // Throws std::runtime_error when it cannot be started.
 Finished run(const std::vector<std::string>& command, const RunOptions& options = {});

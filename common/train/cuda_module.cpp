@@ -38,8 +38,8 @@ class CudaModule : public GpuModule {
   std::string describe(int gpu) override {
     const cudaDeviceProp properties = properties_of(gpu);
     return fmt::format("{}, {:.1f} GiB, compute capability {}.{}", properties.name,
-                       static_cast<double>(properties.totalGlobalMem) / (1 << 30),
-                       properties.major, properties.minor);
+                       static_cast<double>(properties.totalGlobalMem) / (1 << 30), properties.major,
+                       properties.minor);
   }
 
   std::int64_t memory_bytes(int gpu) override {

@@ -13,7 +13,8 @@ it packs one first, if this machine has what that needs.
   1. kernels    every operator on the GPU: the definition, and the operator on the CPU
   2. matrix     the four stages, 1, 2 and 4 ranks on one GPU, three types, ring and direct: the same
                 bits; and the same again when it is repeated
-  3. nccl       NCCL with one rank, and a stage that uses it
+  3. nccl       NCCL with one rank, and a stage that uses it; the four stages on two GPUs and more,
+                where there are some, with the bits of one
   4. sanitizer  compute-sanitizer's memcheck and racecheck on a short run
   5. benchmark  GPT-2's 124M shape, beside PyTorch where it is; the operators beside the card's
                 ceilings
@@ -67,7 +68,7 @@ if [ -n "$emulated" ]; then
   programs=$(cd "$emulated" && pwd)
   ZERO_GPU_LIBRARY=$(find "$programs" -name 'libzero_cuda_emulated.so' | head -n 1)
   [ -n "$ZERO_GPU_LIBRARY" ] || fail "--emulated: $programs has no emulated GPU; build it there"
-  export ZERO_GPU_LIBRARY
+  export ZERO_GPU_LIBRARY EMU_DEVICES=2
   emulated=yes
 elif [ -n "$bundle" ]; then
   programs=$(cd "$bundle" && pwd)
@@ -128,10 +129,13 @@ at_once=$((cpus / 2 < 1 ? 1 : cpus / 2 > 6 ? 6 : cpus / 2))
 [ -z "$emulated" ] || at_once=2
 export programs emulated logs python pytorch_step nvcc at_once
 
-"$programs/stages/ddp" --device cuda --ranks 1 --layers 1 --heads 1 --channels 8 --context 8 \
-  --batch 1 --iterations 1 > "$logs/first.out" 2> "$logs/first.err" ||
+"$programs/stages/ddp" --device cuda --ranks 4 --layers 1 --heads 1 --channels 8 --context 8 \
+  --batch 4 --iterations 1 > "$logs/first.out" 2> "$logs/first.err" ||
   fail "no GPU that can be used: $(cat "$logs/first.err")"
 card=$(sed -n 's/^device: \([^(]*\) (.*/\1/p' "$logs/first.err" | head -n 1)
+gpus=$(sed -n 's/^device: .* \([0-9]*\) GPUs\?.*/\1/p' "$logs/first.err" | head -n 1)
+[ -n "$gpus" ] || fail "not understood: $(cat "$logs/first.err")"
+export gpus  # at most 4: more there may be, but no rank uses them here
 driver=$(nvidia-smi --query-gpu=driver_version --format=csv,noheader 2> /dev/null | head -n 1) ||
   driver=
 toolkit=$([ -z "$nvcc" ] || "$nvcc" --version | sed -n 's/.*release \([0-9.]*\),.*/\1/p')
@@ -156,8 +160,8 @@ say "${card:-unknown card}; commit $commit; driver ${driver:-unknown}, CUDA ${to
 for part in ${only//,/ }; do
   began=$SECONDS
   status=0
-  longest=$((limits[$part] - 5)) timeout --kill-after=5 "${limits[$part]}" "$here/parts.sh" "$part" \
-    > "$logs/$part.md" 2> "$logs/$part.part.err" || status=$?
+  longest=$((limits[$part] - 5)) timeout --kill-after=5 "${limits[$part]}" \
+    "$here/parts.sh" "$part" > "$logs/$part.md" 2> "$logs/$part.part.err" || status=$?
   case $status in
     0) word=passed ;;
     77) word='left out' ;;

@@ -5,14 +5,14 @@
 set -euo pipefail
 
 # emulated, python and nvcc are empty where there is none.
-: "${programs:?}" "${logs:?}" "${at_once:?}" "${longest:?}"
+: "${programs:?}" "${logs:?}" "${at_once:?}" "${longest:?}" "${gpus:?}"
 : "${emulated=}" "${python=}" "${pytorch_step=}" "${nvcc=}"
 part=$1
 
 say() { printf '%s\n' "$*"; }
 
-# start NAME COMMAND...: in the background, a few at a time, none longer than the part may take. Then
-# `wait`, and status_of NAME.
+# start NAME COMMAND...: in the background, a few at a time, none longer than the part may take.
+# Then `wait`, and status_of NAME.
 start() {
   local name=$1
   shift
@@ -58,21 +58,29 @@ check_kernels() {
   [ $bad = 0 ] && [ $good != 0 ]
 }
 
+# The four stages side by side; their work; the fingerprint that all four ended with.
+compare() {
+  start "$1.$2.$3" "$programs/stages/compare" --device cuda --quiet --ranks "$1" --dtype "$2" \
+    --collectives "$3" "${shape[@]}"
+}
+shape=(--batch 24 --iterations 4)
+[ -z "$emulated" ] ||
+  shape=(--layers 1 --heads 2 --channels 14 --context 7 --batch 4 --iterations 2)
+fingerprint() { awk '$1 == "fingerprint" { print $2 }' "$logs/$1.out"; }
+
+# All ranks on the first GPU, where there are several.
 check_matrix() {
   local ranks dtype algorithm stage name row bad=0 good=0
-  local shape=(--batch 24 --iterations 4)
   local all_ranks=(1 2 4) dtypes=(fp16 bf16 fp32)
   if [ -n "$emulated" ]; then
-    shape=(--layers 1 --heads 2 --channels 14 --context 7 --batch 4 --iterations 2)
     all_ranks=(1 2)
     dtypes=(fp16 bf16)
   fi
+  export EMU_DEVICES=1 CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES:-0}
+  CUDA_VISIBLE_DEVICES=${CUDA_VISIBLE_DEVICES%%,*}
   for ranks in "${all_ranks[@]}"; do
     for dtype in "${dtypes[@]}"; do
-      for algorithm in ring direct; do
-        start "$ranks.$dtype.$algorithm" "$programs/stages/compare" --device cuda --quiet \
-          --ranks "$ranks" --dtype "$dtype" --collectives "$algorithm" "${shape[@]}"
-      done
+      for algorithm in ring direct; do compare "$ranks" "$dtype" "$algorithm"; done
     done
   done
   for stage in ddp zero1 zero2 zero3; do
@@ -92,7 +100,7 @@ check_matrix() {
         name=$ranks.$dtype.$algorithm
         if [ "$(status_of "$name")" = 0 ]; then
           good=$((good + 1))
-          row+=" $(awk '$1 == "fingerprint" { print "`" $2 "`" }' "$logs/$part.$name.out") |"
+          row+=" \`$(fingerprint "$part.$name")\` |"
         else
           bad=$((bad + 1))
           row+=" **failed**: $(last_error "$name") |"
@@ -115,17 +123,33 @@ check_matrix() {
   [ $bad = 0 ] && [ $repeated = 4 ]
 }
 
+# One rank; and, where there are GPUs for more, as many ranks as there are, up to four: they must
+# end with the bits that the matrix has on one GPU.
 check_nccl() {
-  local bad=0
+  local algorithm bad=0 said
   start one_rank "$programs/tests/${emulated:+emulated_}nccl_one_rank"
   start ddp "$programs/stages/ddp" --device cuda --ranks 1 --batch 2 --iterations 3
+  [ "$gpus" = 1 ] || for algorithm in ring direct; do compare "$gpus" bf16 $algorithm; done
   wait
   [ "$(status_of one_rank)" = 0 ] || bad=1
-  last_error one_rank
-  say
-  if [ "$(status_of ddp)" != 0 ] || ! grep -q ", NCCL)" "$logs/$part.ddp.err"; then bad=1; fi
-  say "\`ddp --ranks 1\` says: $(grep "^device: " "$logs/$part.ddp.err" || last_error ddp)"
-  verdict "$(last_error one_rank)"
+  said=$(last_error one_rank)
+  if [ "$(status_of ddp)" != 0 ] || ! grep -q ', NCCL)' "$logs/$part.ddp.err"; then bad=1; fi
+  say "\`ddp --ranks 1\` says: $(grep '^device: ' "$logs/$part.ddp.err" || last_error ddp)"
+  [ "$gpus" = 1 ] || for algorithm in ring direct; do
+    if [ "$(status_of "$gpus.bf16.$algorithm")" != 0 ]; then
+      said+="; $gpus GPUs, $algorithm: $(last_error "$gpus.bf16.$algorithm")"
+      bad=1
+    elif [ ! -e "$logs/matrix.$gpus.bf16.$algorithm.out" ]; then
+      said+="; $gpus GPUs, $algorithm: the same bits in all four stages"
+    elif [ "$(fingerprint "$part.$gpus.bf16.$algorithm")" = \
+      "$(fingerprint "matrix.$gpus.bf16.$algorithm")" ]; then
+      said+="; $gpus GPUs, $algorithm: the same bits as on one"
+    else
+      said+="; $gpus GPUs, $algorithm: other bits than on one"
+      bad=1
+    fi
+  done
+  verdict "$said"
   [ $bad = 0 ]
 }
 

@@ -154,7 +154,7 @@ check_nccl() {
 }
 
 check_sanitizer() {
-  local tool sanitizer bad=0 said=
+  local tool sanitizer refusal bad=0 said=
   if [ -n "$emulated" ]; then
     verdict "not for the emulated GPU, whose tests run under ASan and TSan"
     return 77
@@ -175,10 +175,10 @@ check_sanitizer() {
   done
   wait
   for tool in memcheck racecheck; do
-    if grep -q -i -E 'not supported|unable to find injection|LibraryNotLoaded' \
-      "$logs/$part.$tool".{out,err}; then
-      verdict "compute-sanitizer refuses this device: $(grep -h -i -m 1 -E \
-        'not supported|unable to find|NotLoaded' "$logs/$part.$tool".{out,err} | head -n 1)"
+    if [ "$(status_of $tool)" != 0 ] && refusal=$(grep -h -i -m 1 -E \
+      'device not supported|unable to find injection|LibraryNotLoaded' \
+      "$logs/$part.$tool".{out,err}); then
+      verdict "compute-sanitizer refuses this device: $refusal"
       return 77
     fi
     [ "$(status_of $tool)" = 0 ] || bad=1

@@ -14,9 +14,9 @@ Usage: tests/gpu/bundle.sh [FOLDER]     (default: build-gpu/bundle)
 Needs what ./check needs, and the CUDA toolkit with cuBLAS and NCCL; no GPU. Builds in build-gpu/
 (some minutes the first time), for any x86-64 processor since 2013 and for GPUs from compute
 capability 8.0 on, and packs the programs, the tests, the benchmark, and the libraries that a bare
-machine lacks: at most $limit_mib MiB. Not packed: the C library, which must be as new there as here,
-and what the toolkit there has, in this version (cuBLAS, NCCL). Copy the folder to the machine and
-run device_check.sh in it.
+machine lacks: at most $limit_mib MiB. Not packed: the C library, which must be as new there as
+here, and what the toolkit there has, in this version (cuBLAS, NCCL). Copy the folder to the machine
+and run device_check.sh in it.
 EOF
     exit
     ;;

@@ -71,7 +71,8 @@ void pack(const Matrix& x, std::size_t first, std::size_t rows, std::size_t k, s
 }
 
 // Writes one tile of C.
-void store(const Product& of, std::size_t row, std::size_t column, const float* sums) {
+void store(const Product& of, std::size_t row, std::size_t column, std::size_t width,
+           const float* sums) {  // (kTileColumns, width)
   with_type(of.c_type, [&](auto* type) {
     auto* c = static_cast<decltype(type)>(of.c);
     const std::size_t rows = std::min(kTileRows, of.m - row);
@@ -79,7 +80,7 @@ void store(const Product& of, std::size_t row, std::size_t column, const float* 
     for (std::size_t j = 0; j < columns; ++j) {
       for (std::size_t i = 0; i < rows; ++i) {
         auto& element = c[(column + j) * of.ldc + row + i];
-        float result = of.alpha * sums[j * kTileRows + i];
+        float result = of.alpha * sums[j * width + i];
         if (of.beta != 0) result += of.beta * widen(element);  // else C is not read: it may be NaN
         narrow(result, element);
       }
@@ -97,10 +98,12 @@ void multiply(const Product& of) {
   }
   float sums[kTileColumns * kTileRows];
   for (std::size_t row = 0; row < of.m; row += kTileRows) {
-    pack(of.a, row, of.m, of.k, kTileRows, a.data());
+    const std::size_t rows = std::min(kTileRows, of.m - row);
+    const std::size_t width = (rows + kStrip - 1) / kStrip * kStrip;
+    pack(of.a, row, of.m, of.k, width, a.data());
     for (std::size_t s = 0; s < strips; ++s) {
-      multiply_tile(of.k, a.data(), b.data() + s * kTileColumns * of.k, sums);
-      store(of, row, s * kTileColumns, sums);
+      multiply_tile(of.k, width, a.data(), b.data() + s * kTileColumns * of.k, sums);
+      store(of, row, s * kTileColumns, width, sums);
     }
   }
 }

@@ -52,13 +52,12 @@ Idle& idle() {
 
 // Gives the worker back when its thread of the host ends.
 struct Lease {
+  Lease() { worker = idle().take(); }
   ~Lease() {
-    if (worker != nullptr) idle().give_back(worker);
+    idle().give_back(worker);
     worker = nullptr;
   }
-  void begin() {}
 };
-thread_local Lease lease;
 
 void switch_to_main(Fiber& fiber, bool last) {
   Worker& to = *worker;
@@ -83,10 +82,7 @@ void run_thread() {
 }  // namespace
 
 Worker& worker_with(int fibers) {
-  if (worker == nullptr) {
-    lease.begin();
-    worker = idle().take();
-  }
+  thread_local const Lease lease;
   worker->sanitizer = annotations::current_fiber();
   for (; worker->created < fibers; ++worker->created) {
     Fiber& fiber = worker->fibers[worker->created];

@@ -2,22 +2,26 @@
 // every element of a caller's matrix is read and written in cublas.cpp, which has them.
 #include "matmul.h"
 
-namespace zero::emulator {
+#include <cstring>
 
-void multiply_tile(std::size_t k, const float* __restrict a, const float* __restrict b,
-                   float* __restrict sums) {
-  constexpr std::size_t kStrip = 16;  // columns of `sums` that stay in registers
-  for (std::size_t strip = 0; strip < kTileRows; strip += kStrip) {
-    float sum[kTileColumns][kStrip] = {};
+namespace zero::emulator {
+namespace {
+
+// So many floats at once, in registers; g++ and clang++ know such types on any processor.
+using Strip = float __attribute__((vector_size(kStrip * sizeof(float))));
+
+}  // namespace
+
+void multiply_tile(std::size_t k, std::size_t rows, const float* a, const float* b, float* sums) {
+  for (std::size_t i = 0; i < rows; i += kStrip) {
+    Strip sum[kTileColumns] = {};
     for (std::size_t l = 0; l < k; ++l) {
-      const float* of_a = a + l * kTileRows + strip;
-      const float* of_b = b + l * kTileColumns;
-      for (std::size_t j = 0; j < kTileColumns; ++j) {
-        for (std::size_t i = 0; i < kStrip; ++i) sum[j][i] += of_a[i] * of_b[j];
-      }
+      Strip of_a;
+      std::memcpy(&of_a, a + l * rows + i, sizeof of_a);
+      for (std::size_t j = 0; j < kTileColumns; ++j) sum[j] += of_a * b[l * kTileColumns + j];
     }
     for (std::size_t j = 0; j < kTileColumns; ++j) {
-      for (std::size_t i = 0; i < kStrip; ++i) sums[j * kTileRows + strip + i] = sum[j][i];
+      std::memcpy(sums + j * rows + i, &sum[j], sizeof sum[j]);
     }
   }
 }

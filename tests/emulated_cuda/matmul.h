@@ -5,13 +5,15 @@
 
 namespace zero::emulator {
 
-inline constexpr std::size_t kTileRows = 128;
+inline constexpr std::size_t kStrip = 16;  // rows that are summed at a time
+inline constexpr std::size_t kTileRows = 8 * kStrip;
 inline constexpr std::size_t kTileColumns = 4;
 
-// sums[j][i] = the sum over l = 0, 1, ..., k-1, in this order, of a[l][i] * b[l][j], for all
-// i < kTileRows and j < kTileColumns.
-void multiply_tile(std::size_t k, const float* a,  // (k, kTileRows)
-                   const float* b,                 // (k, kTileColumns)
-                   float* sums);                   // (kTileColumns, kTileRows)
+// sums[j][i] = the sum over l = 0, 1, ..., k-1, in this order, of a[l][i] * b[l][j], for all i <
+// rows and j < kTileColumns. `rows` is a multiple of kStrip.
+void multiply_tile(std::size_t k, std::size_t rows,  //
+                   const float* a,                   // (k, rows)
+                   const float* b,                   // (k, kTileColumns)
+                   float* sums);                     // (kTileColumns, rows)
 
 }  // namespace zero::emulator

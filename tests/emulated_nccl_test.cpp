@@ -110,7 +110,7 @@ TEST_CASE("ranks that share a GPU get the same bits", "[collectives]") {
   same_as_on_the_host(Carrier::staged_one);
 }
 
-TEST_CASE("over NCCL every rank sends the closed form's bytes", "[collectives]") {
+TEST_CASE("over NCCL every rank sends the closed form's bytes", "[collectives][quick]") {
   const Algorithm algorithm = GENERATE(Algorithm::ring, Algorithm::direct);
   require_success(run(3, [&](Transport& host) {
     GpuMember member(host, Carrier::nccl, algorithm, Dtype::fp16, 7);
@@ -139,7 +139,7 @@ TEST_CASE("NCCL's own collectives average, and touch nothing else", "[collective
 
 // Whoever counts on it would be wrong with NCCL, which chooses another order for either.
 TEST_CASE("an all_reduce of the library is not its reduce_scatter and all_gather",
-          "[collectives]") {
+          "[collectives][quick]") {
   const int K = GENERATE(2, 3);
   bool same = true;
   require_success(run(K, [&](Transport& host) {
@@ -155,7 +155,7 @@ TEST_CASE("an all_reduce of the library is not its reduce_scatter and all_gather
   CHECK(same == (K == 2));
 }
 
-TEST_CASE("the scratch of the library does not grow with what it reduces", "[collectives]") {
+TEST_CASE("the scratch of the library does not grow with what it reduces", "[collectives][quick]") {
   for (const Dtype dtype : kDtypes) {
     require_success(run(3, [&](Transport& host) {
       GpuMember member(host, Carrier::nccl, Algorithm::library, dtype, 16);
@@ -170,7 +170,7 @@ TEST_CASE("the scratch of the library does not grow with what it reduces", "[col
   }
 }
 
-TEST_CASE("two ranks on one GPU are refused, and both GPUs' ranks end", "[collectives]") {
+TEST_CASE("two ranks on one GPU are refused, and both GPUs' ranks end", "[collectives][quick]") {
   const auto failures = run(3, [&](Transport& host) {
     Place place;
     MemoryTracker tracker{place};

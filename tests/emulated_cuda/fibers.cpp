@@ -46,8 +46,10 @@ class Idle {
   int count_ = 0;
 };
 Idle& idle() {
-  static Idle* const idle = new Idle;  // threads may end after the program's static objects
-  return *idle;
+  // There before any thread is, and never destroyed: threads may end after the program's static
+  // objects. (The thread sanitizer would not see here that one thread made it for the others.)
+  static constinit Idle idle;
+  return idle;
 }
 
 // Gives the worker back when its thread of the host ends.

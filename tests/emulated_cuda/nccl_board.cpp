@@ -40,8 +40,8 @@ std::size_t Pipe::read(std::byte* to, std::size_t size) {
 std::string create_board() {
   static std::atomic<int> boards = 0;
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
-  const std::string name = "/zero_emulated_nccl_" + std::to_string(getpid()) + "_" +
-                           std::to_string(++boards) + "_" + std::to_string(now);
+  std::string name = "/zero_emulated_nccl_" + std::to_string(getpid()) + "_" +
+                     std::to_string(++boards) + "_" + std::to_string(now);
   const int file = shm_open(name.c_str(), O_CREAT | O_EXCL | O_RDWR, 0600);
   if (file < 0 || ftruncate(file, sizeof(Board)) != 0) {
     throw std::runtime_error("no shared memory: " + std::string(std::strerror(errno)));

@@ -2,6 +2,7 @@
 // neighbours.
 #include <algorithm>
 #include <array>
+#include <exception>
 #include <span>
 
 #include "common/device/cpu/check.h"
@@ -56,10 +57,15 @@ __global__ void __launch_bounds__(kBlockSize)
 
 }  // namespace
 
+// Also called when memory is given back while an error is under way: it must not add another.
 void CudaDevice::fill(std::byte* data, std::int64_t bytes, std::uint16_t pattern) {
   if (bytes < 2) return;
-  launch(fill_kernel, blocks_for(bytes / 2, kBlockSize * kEight), kBlockSize, stream_,
-         reinterpret_cast<std::uint16_t*>(data), bytes / 2, pattern);
+  try {
+    launch(fill_kernel, blocks_for(bytes / 2, kBlockSize * kEight), kBlockSize, stream_,
+           reinterpret_cast<std::uint16_t*>(data), bytes / 2, pattern);
+  } catch (const std::exception&) {
+    // A stream that has failed says so at its next wait.
+  }
 }
 
 void CudaDevice::zero(View to) {

@@ -19,8 +19,10 @@ namespace {
 // another algorithm, and so other bits.
 constexpr std::int64_t kBlasWorkspace = 4 << 20;
 
-// How long a wait looks at the stream without a pause, and how often it calls the watch.
-constexpr auto kPatience = std::chrono::microseconds(200);
+// How long a wait looks at the stream without a pause, for how long it then lets others run between
+// two looks, and how long it sleeps between them after that; and how often it calls the watch.
+constexpr auto kPatience = std::chrono::microseconds(200), kImpatience = kPatience * 50;
+constexpr auto kSleep = std::chrono::microseconds(50);
 constexpr auto kWatchEvery = std::chrono::milliseconds(1);
 
 [[noreturn]] void throw_out_of_memory(std::int64_t bytes) {
@@ -50,6 +52,15 @@ CudaDevice::CudaDevice(MemoryTracker& tracker, HeapObserver* observer, bool fill
   check(cudaSetDevice(gpu_), "cudaSetDevice");
   keep_released_memory(gpu_);
   check(cudaStreamCreateWithFlags(&stream_, cudaStreamNonBlocking), "cudaStreamCreateWithFlags");
+  // Here, since it takes memory of its own and so may wait for the GPU: later, kernels of NCCL
+  // could be waiting there for a rank that waits here.
+  check(cublasCreate(&blas_), "cublasCreate");
+  check(cublasSetStream(blas_, stream_), "cublasSetStream");
+  // Sums of 16-bit products stay in fp32, also where a product is split among blocks.
+  check(cublasSetMathMode(
+            blas_, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
+                                             CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
+        "cublasSetMathMode");
 }
 
 CudaDevice::~CudaDevice() {
@@ -75,7 +86,8 @@ void CudaDevice::synchronize() {
       watch_(now - begin);
       next_watch = now + kWatchEvery;
     }
-    if (now > begin + kPatience) std::this_thread::yield();
+    if (now > begin + kImpatience) std::this_thread::sleep_for(kSleep);
+    else if (now > begin + kPatience) std::this_thread::yield();
   }
 }
 
@@ -125,18 +137,12 @@ std::byte* CudaDevice::workspace(std::int64_t bytes) {
 }
 
 cublasHandle_t CudaDevice::blas() {
-  if (blas_) return blas_;
-  blas_workspace_ =
-      allocate(Memory::workspace, "cuBLAS workspace", Dtype::fp32, kBlasWorkspace / 4);
-  check(cublasCreate(&blas_), "cublasCreate");
-  check(cublasSetStream(blas_, stream_), "cublasSetStream");
-  check(cublasSetWorkspace(blas_, blas_workspace_.view().data(), kBlasWorkspace),
-        "cublasSetWorkspace");
-  // Sums of 16-bit products stay in fp32, also where a product is split among blocks.
-  check(cublasSetMathMode(
-            blas_, static_cast<cublasMath_t>(CUBLAS_DEFAULT_MATH |
-                                             CUBLAS_MATH_DISALLOW_REDUCED_PRECISION_REDUCTION)),
-        "cublasSetMathMode");
+  if (blas_workspace_.empty()) {
+    blas_workspace_ =
+        allocate(Memory::workspace, "cuBLAS workspace", Dtype::fp32, kBlasWorkspace / 4);
+    check(cublasSetWorkspace(blas_, blas_workspace_.view().data(), kBlasWorkspace),
+          "cublasSetWorkspace");
+  }
   return blas_;
 }
 

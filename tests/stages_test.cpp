@@ -33,7 +33,8 @@ std::vector<std::string> sources_in(const std::string& folder) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(
            source_path(folder), std::filesystem::directory_options::follow_directory_symlink)) {
     const std::string path = entry.path().string();
-    if (path.ends_with(".cpp") || path.ends_with(".h") || path.ends_with(".cu"))
+    if (path.ends_with(".cpp") || path.ends_with(".h") || path.ends_with(".cu") ||
+        path.ends_with(".cuh"))
       result.push_back(path.substr(root.size()));
   }
   std::sort(result.begin(), result.end());
@@ -125,12 +126,14 @@ TEST_CASE("no conditional compilation, no macros, no float atomics") {
     for (const std::string& path : sources_in(folder)) {
       const bool catch_main = path.find("catch2_v2/main.cpp") != std::string::npos;
       const bool this_test = path.ends_with("stages_test.cpp");
+      // The toolkit's own words, where there is no toolkit.
+      const bool toolkit = path.starts_with("tests/emulated_cuda/include/");
       int number = 0;
       for (const std::string& line : lines_of(read_whole_file(source_path(path)))) {
         ++number;
         if (catch_main || this_test) continue;
         INFO(path << ":" << number << ": " << line);
-        CHECK_FALSE(std::regex_search(line, conditional));
+        if (!toolkit) CHECK_FALSE(std::regex_search(line, conditional));
         CHECK_FALSE(std::regex_search(line, float_atomic));
       }
     }

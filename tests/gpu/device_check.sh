@@ -83,7 +83,7 @@ else
 fi
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
-rm -f "$logs"/*
+rm -f "$logs"/{first,summary,kernels,matrix,nccl,sanitizer,benchmark}.*  # of an earlier check
 
 # cuBLAS and NCCL: where the loader looks; else in the toolkit, or where pip puts NVIDIA's packages.
 nvcc=$(PATH=$PATH:${CUDA_HOME:-/usr/local/cuda}/bin:/usr/local/cuda/bin type -P nvcc) || nvcc=

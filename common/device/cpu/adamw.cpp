@@ -2,7 +2,7 @@
 // memory.
 #include <cmath>
 
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cpu/cpu_device.h"
 
 namespace zero {

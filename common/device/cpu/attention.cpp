@@ -3,7 +3,7 @@
 #include <cmath>
 #include <type_traits>
 
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cpu/cpu_device.h"
 #include "common/device/cpu/gemm.h"
 #include "common/device/cpu/loops.h"

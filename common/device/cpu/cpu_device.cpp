@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cstdlib>
 
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cpu/gemm.h"
 #include "common/memory/bytes.h"
 

@@ -2,7 +2,7 @@
 #include <array>
 #include <cstring>
 
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cpu/cpu_device.h"
 #include "common/device/cpu/loops.h"
 

@@ -1,5 +1,5 @@
 // GELU, tanh approximation, forward and backward.
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cpu/cpu_device.h"
 #include "common/device/cpu/loops.h"
 #include "common/device/cpu/math.h"

@@ -1,7 +1,7 @@
 // Layer normalisation over the channels of each row, forward and backward.
 #include <cmath>
 
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cpu/cpu_device.h"
 #include "common/device/cpu/loops.h"
 

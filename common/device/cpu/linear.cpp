@@ -1,7 +1,7 @@
 // Linear layers: out = x W^T + bias, and its three gradients.
 #include <algorithm>
 
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cpu/cpu_device.h"
 #include "common/device/cpu/gemm.h"
 

@@ -1,6 +1,6 @@
 // AdamW with decoupled weight decay (Loshchilov and Hutter 2019, algorithm 2): one pass over
 // memory.
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cuda/cuda_device.h"
 #include "common/device/cuda/map.cuh"
 

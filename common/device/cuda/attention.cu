@@ -11,7 +11,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cuda/cuda_device.h"
 #include "common/device/cuda/gemm.h"
 #include "common/device/cuda/launch.h"

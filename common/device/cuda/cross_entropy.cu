@@ -3,7 +3,7 @@
 #include <cmath>
 #include <vector>
 
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cuda/cuda_device.h"
 #include "common/device/cuda/launch.h"
 #include "common/device/cuda/numbers.cuh"

@@ -8,7 +8,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cuda/cuda_check.h"
 #include "common/memory/bytes.h"
 

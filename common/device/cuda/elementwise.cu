@@ -5,7 +5,7 @@
 #include <exception>
 #include <span>
 
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cuda/cuda_device.h"
 #include "common/device/cuda/map.cuh"
 #include "common/device/cuda/reduce.cuh"

@@ -1,5 +1,5 @@
 // Token and position embedding, forward and backward.
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cuda/cuda_device.h"
 #include "common/device/cuda/eight.cuh"
 #include "common/device/cuda/launch.h"

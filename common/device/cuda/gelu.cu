@@ -1,5 +1,5 @@
 // GELU, tanh approximation, forward and backward: the CPU's formulas, with the GPU's own expf.
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cpu/math.h"
 #include "common/device/cuda/cuda_device.h"
 #include "common/device/cuda/map.cuh"

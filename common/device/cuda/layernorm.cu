@@ -1,5 +1,5 @@
 // Layer normalisation over the channels of each row, forward and backward.
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cuda/column_sums.cuh"
 #include "common/device/cuda/cuda_device.h"
 

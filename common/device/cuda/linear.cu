@@ -1,5 +1,5 @@
 // Linear layers on a GPU: out = x W^T + bias, and its three gradients.
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 #include "common/device/cuda/column_sums.cuh"
 #include "common/device/cuda/cuda_device.h"
 #include "common/device/cuda/eight.cuh"

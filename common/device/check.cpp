@@ -1,5 +1,5 @@
 // The messages of wrong sizes.
-#include "common/device/cpu/check.h"
+#include "common/device/check.h"
 
 #include <fmt/format.h>
 

@@ -4,6 +4,8 @@
 // type, before it adds, which is neither of the averages of communicator.h.
 #include "common/comm/nccl_library.h"
 
+#include <algorithm>
+
 #include "common/comm/algorithms.h"
 
 namespace zero {
@@ -11,10 +13,10 @@ namespace {
 
 class NcclLibraryCommunicator : public Communicator {
  public:
-  NcclLibraryCommunicator(Transport& transport, NcclRanks& ranks, Device& device, Trace& trace,
+  NcclLibraryCommunicator(Transport& transport, NcclConnection& nccl, Device& device, Trace& trace,
                           Dtype wire, std::int64_t chunk)
       : Communicator(Algorithm::library, transport, device, trace, wire),
-        ranks_(ranks),
+        nccl_(nccl),
         chunk_(chunk),
         sum_(device.allocate(Memory::communication, "fp32 sum", Dtype::fp32,
                              wire == Dtype::fp32 ? 0 : chunk)) {}
@@ -30,14 +32,16 @@ class NcclLibraryCommunicator : public Communicator {
   // chunk.
   void divide(View sum);
 
+  // The hop is for the message of a wait that fails, which names the collective and its step. So an
+  // all-gather may say Effect::add here: nobody reads it.
   template <class Calls>
   void submit(const char* name, Range range, Calls calls) {
-    ranks_.submit(hop(1, 1, 0, -1, rank(), Effect::add, range), -1, name, calls);
+    nccl_.submit(hop(1, 1, 0, -1, rank(), Effect::add, range), -1, name, calls);
   }
   ncclDataType_t type() const { return nccl_type(wire_); }
   static std::size_t count(View view) { return static_cast<std::size_t>(view.size()); }
 
-  NcclRanks& ranks_;
+  NcclConnection& nccl_;
   std::int64_t chunk_;
   Buffer sum_;
 };
@@ -45,8 +49,8 @@ class NcclLibraryCommunicator : public Communicator {
 void NcclLibraryCommunicator::do_all_reduce(View buffer, const Partition& partition) {
   const View all = buffer[partition.all()];
   submit("ncclAllReduce", all.range(), [&] {
-    return ncclAllReduce(all.data(), all.data(), count(all), type(), ncclSum, ranks_.comm(),
-                         ranks_.stream());
+    return ncclAllReduce(all.data(), all.data(), count(all), type(), ncclSum, nccl_.comm(),
+                         nccl_.stream());
   });
   divide(all);
   trace_.library(current().collective, current().name, all);
@@ -57,8 +61,8 @@ void NcclLibraryCommunicator::do_reduce_scatter(View buffer, const Partition& pa
   const View all = buffer[partition.all()];
   const View mine = all[partition.shard(rank())];
   submit("ncclReduceScatter", all.range(), [&] {
-    return ncclReduceScatter(all.data(), mine.data(), count(mine), type(), ncclSum, ranks_.comm(),
-                             ranks_.stream());
+    return ncclReduceScatter(all.data(), mine.data(), count(mine), type(), ncclSum, nccl_.comm(),
+                             nccl_.stream());
   });
   divide(mine);
   trace_.library(current().collective, current().name, mine);
@@ -68,8 +72,8 @@ void NcclLibraryCommunicator::do_all_gather(View buffer, const Partition& partit
   const View all = buffer[partition.all()];
   const View mine = all[partition.shard(rank())];
   submit("ncclAllGather", all.range(), [&] {
-    return ncclAllGather(mine.data(), all.data(), count(mine), type(), ranks_.comm(),
-                         ranks_.stream());
+    return ncclAllGather(mine.data(), all.data(), count(mine), type(), nccl_.comm(),
+                         nccl_.stream());
   });
   trace_.library(current().collective, current().name, all);
 }
@@ -80,7 +84,7 @@ void NcclLibraryCommunicator::do_reduce(View send, View receive, const Piece& pi
   const View average = owner ? receive[piece.range] : View();
   submit("ncclReduce", piece.range, [&] {
     return ncclReduce(own.data(), average.data(), count(own), type(), ncclSum, piece.owner,
-                      ranks_.comm(), ranks_.stream());
+                      nccl_.comm(), nccl_.stream());
   });
   if (!owner) return;
   divide(average);
@@ -91,8 +95,8 @@ void NcclLibraryCommunicator::do_broadcast(View send, View receive, const Piece&
   const bool owner = rank() == piece.owner;
   const View held = (owner ? send : receive)[piece.range];
   submit("ncclBroadcast", piece.range, [&] {
-    return ncclBroadcast(held.data(), held.data(), count(held), type(), piece.owner, ranks_.comm(),
-                         ranks_.stream());
+    return ncclBroadcast(held.data(), held.data(), count(held), type(), piece.owner, nccl_.comm(),
+                         nccl_.stream());
   });
   if (owner) copy_own(held, receive[piece.range]);
   trace_.library(current().collective, current().name, receive[piece.range]);
@@ -114,10 +118,11 @@ void NcclLibraryCommunicator::divide(View sum) {
 
 }  // namespace
 
-std::unique_ptr<Communicator> make_nccl_library_communicator(Transport& transport, NcclRanks& ranks,
-                                                             Device& device, Trace& trace,
-                                                             Dtype wire, std::int64_t chunk) {
-  return std::make_unique<NcclLibraryCommunicator>(transport, ranks, device, trace, wire, chunk);
+std::unique_ptr<Communicator> make_nccl_library_communicator(Transport& transport,
+                                                             NcclConnection& nccl, Device& device,
+                                                             Trace& trace, Dtype wire,
+                                                             std::int64_t chunk) {
+  return std::make_unique<NcclLibraryCommunicator>(transport, nccl, device, trace, wire, chunk);
 }
 
 }  // namespace zero

@@ -1,8 +1,8 @@
 // Messages through NCCL; scalars through the host.
 #include "common/comm/nccl_transport.h"
 
+#include "common/comm/nccl_connection.h"
 #include "common/comm/nccl_library.h"
-#include "common/comm/nccl_ranks.h"
 
 namespace zero {
 namespace {
@@ -10,7 +10,7 @@ namespace {
 class NcclTransport : public Transport {
  public:
   NcclTransport(Transport& host, CudaDevice& device, double timeout_seconds)
-      : host_(host), ranks_(host, device, timeout_seconds) {}
+      : host_(host), nccl_(host, device, timeout_seconds) {}
 
   int rank() const override { return host_.rank(); }
   int world_size() const override { return host_.world_size(); }
@@ -19,7 +19,7 @@ class NcclTransport : public Transport {
   std::int64_t chunk() const override { return 1024 * 1024; }
   std::unique_ptr<Communicator> make_library_communicator(Device& device, Trace& trace, Dtype wire,
                                                           std::int64_t chunk) override {
-    return make_nccl_library_communicator(*this, ranks_, device, trace, wire, chunk);
+    return make_nccl_library_communicator(*this, nccl_, device, trace, wire, chunk);
   }
 
   void abort(const std::string& reason) noexcept override;
@@ -38,13 +38,13 @@ class NcclTransport : public Transport {
 
  private:
   Transport& host_;
-  NcclRanks ranks_;
+  NcclConnection nccl_;
 };
 
 // The host first: NCCL's abort may wait until the other ranks abort too.
 void NcclTransport::abort(const std::string& reason) noexcept {
   host_.abort(reason);
-  ranks_.abort();
+  nccl_.abort();
 }
 
 // Both in one group, so that NCCL moves them at the same time: ranks that all send first would wait
@@ -53,17 +53,16 @@ void NcclTransport::abort(const std::string& reason) noexcept {
 void NcclTransport::transfer(const Message* out, const Message* in) {
   if (!out && !in) return;
   const int peer = in ? in->hop.source : out->hop.destination;
-  ranks_.submit(in ? in->hop : out->hop, peer, "ncclSend and ncclRecv", [&] {
+  nccl_.submit(in ? in->hop : out->hop, peer, "ncclSend and ncclRecv", [&] {
     ncclResult_t result = ncclSuccess;
     if (out) {
       result = ncclSend(out->data.data(), static_cast<std::size_t>(out->data.size()),
-                        nccl_type(out->data.dtype()), out->hop.destination, ranks_.comm(),
-                        ranks_.stream());
+                        nccl_type(out->data.dtype()), out->hop.destination, nccl_.comm(),
+                        nccl_.stream());
     }
     if (in && (result == ncclSuccess || result == ncclInProgress)) {
-      result =
-          ncclRecv(in->data.data(), static_cast<std::size_t>(in->data.size()),
-                   nccl_type(in->data.dtype()), in->hop.source, ranks_.comm(), ranks_.stream());
+      result = ncclRecv(in->data.data(), static_cast<std::size_t>(in->data.size()),
+                        nccl_type(in->data.dtype()), in->hop.source, nccl_.comm(), nccl_.stream());
     }
     return result;
   });

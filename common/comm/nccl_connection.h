@@ -1,5 +1,5 @@
-// One rank's NCCL communicator: made, used on the device's stream, and ended, with a limit to every
-// wait.
+// One rank's connection to the others through NCCL: made, used on the device's stream, and ended,
+// with a limit to every wait.
 #pragma once
 
 #include <nccl.h>
@@ -19,19 +19,20 @@ void check(ncclResult_t result, ncclComm_t comm, const char* call,
 
 ncclDataType_t nccl_type(Dtype dtype);
 
-// The communicator does not block: a call that NCCL cannot finish at once goes on in the
-// background, and whoever waits looks, between two looks, whether the wait is in vain: another rank
-// has failed, NCCL has, or it takes too long. Then the communicator is aborted, which ends what it
-// has on the GPU, and an exception says where.
-class NcclRanks {
+// Owns an NCCL communicator (a class Communicator is something else: communicator.h), which does
+// not block: a call that NCCL cannot finish at once goes on in the background, and whoever waits
+// looks, between two looks, whether the wait is in vain: another rank has failed, NCCL has, or it
+// takes too long. Then the communicator is aborted, which ends what it has on the GPU, and an
+// exception says where.
+class NcclConnection {
  public:
   // Every rank of `host` calls it; both must outlive it. Until it is destroyed it is the device's
   // watch.
-  NcclRanks(Transport& host, CudaDevice& device, double timeout_seconds);
+  NcclConnection(Transport& host, CudaDevice& device, double timeout_seconds);
   // Waits for the other ranks to be done, too, unless something has failed.
-  ~NcclRanks();
-  NcclRanks(const NcclRanks&) = delete;
-  NcclRanks& operator=(const NcclRanks&) = delete;
+  ~NcclConnection();
+  NcclConnection(const NcclConnection&) = delete;
+  NcclConnection& operator=(const NcclConnection&) = delete;
 
   ncclComm_t comm() const { return comm_; }
   cudaStream_t stream() const { return device_.stream(); }

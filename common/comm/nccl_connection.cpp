@@ -1,5 +1,5 @@
 // NCCL without blocking: beginning, polling, end.
-#include "common/comm/nccl_ranks.h"
+#include "common/comm/nccl_connection.h"
 
 #include <fmt/format.h>
 
@@ -53,7 +53,7 @@ ncclDataType_t nccl_type(Dtype dtype) {
   return ncclFloat32;
 }
 
-NcclRanks::NcclRanks(Transport& host, CudaDevice& device, double timeout_seconds)
+NcclConnection::NcclConnection(Transport& host, CudaDevice& device, double timeout_seconds)
     : host_(host),
       device_(device),
       timeout_(timeout_seconds),
@@ -72,7 +72,7 @@ NcclRanks::NcclRanks(Transport& host, CudaDevice& device, double timeout_seconds
   device_.set_watch([this](Seconds waited) { look(waited); });
 }
 
-NcclRanks::~NcclRanks() {
+NcclConnection::~NcclConnection() {
   if (std::uncaught_exceptions() == exceptions_ && comm_) {
     try {
       hop_ = Hop{};
@@ -88,7 +88,7 @@ NcclRanks::~NcclRanks() {
   device_.set_watch({});
 }
 
-void NcclRanks::begin(const Hop& hop, int peer) {
+void NcclConnection::begin(const Hop& hop, int peer) {
   hop_ = hop;
   peer_ = peer;
   if (!comm_) throw std::runtime_error(fmt::format("{}: NCCL has been aborted", place()));
@@ -97,7 +97,7 @@ void NcclRanks::begin(const Hop& hop, int peer) {
   in_stream_ = 1;
 }
 
-void NcclRanks::finish(ncclResult_t result, const char* name) {
+void NcclConnection::finish(ncclResult_t result, const char* name) {
   try {
     settle(result, name);
   } catch (...) {
@@ -106,7 +106,7 @@ void NcclRanks::finish(ncclResult_t result, const char* name) {
   }
 }
 
-void NcclRanks::settle(ncclResult_t result, const char* name) {
+void NcclConnection::settle(ncclResult_t result, const char* name) {
   if (result != ncclSuccess && result != ncclInProgress) {
     check(result, comm_, fmt::format("{}: {}", place(), name).c_str());
   }
@@ -121,7 +121,7 @@ void NcclRanks::settle(ncclResult_t result, const char* name) {
   }
 }
 
-void NcclRanks::look(Seconds waited) {
+void NcclConnection::look(Seconds waited) {
   if (!comm_) return;
   try {
     look_or_throw(waited);
@@ -131,7 +131,7 @@ void NcclRanks::look(Seconds waited) {
   }
 }
 
-void NcclRanks::look_or_throw(Seconds waited) {
+void NcclConnection::look_or_throw(Seconds waited) {
   host_.check_peers(&hop_);
   ncclResult_t state = ncclSuccess;
   check(ncclCommGetAsyncError(comm_, &state), comm_, "ncclCommGetAsyncError");
@@ -149,7 +149,7 @@ void NcclRanks::look_or_throw(Seconds waited) {
       fmt::format("{}: nothing from {} for {} seconds", place(), whom, timeout_.count()));
 }
 
-void NcclRanks::abort() noexcept {
+void NcclConnection::abort() noexcept {
   ncclComm_t const comm = std::exchange(comm_, nullptr);
   if (!comm) return;
   try {
@@ -165,7 +165,7 @@ void NcclRanks::abort() noexcept {
   }
 }
 
-std::string NcclRanks::place() const {
+std::string NcclConnection::place() const {
   return fmt::format("rank {}, {}", host_.rank(), describe(&hop_));
 }
 

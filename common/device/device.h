@@ -20,10 +20,9 @@ struct AdamWStep {
 // The same operators under the same names on every device. Contract of all of them:
 //   - arithmetic in fp32, storage in the views' own types (converted when loaded and stored);
 //   - outputs are written, not added to, except where it says "adds to";
-//   - one writer per output element, in an order that depends on the shapes (and on how many
-//   threads
-//     work) only: not on timing, not on where a range starts, so that cutting a range in two gives
-//     the same bits;
+//   - one writer per output element, in an order that depends only on the shapes and on how many
+//     threads work: not on timing, not on where a range starts, so that cutting a range in two
+//     gives the same bits;
 //   - sizes that do not fit throw std::invalid_argument before anything is written.
 // Shapes: B sequences of T tokens, R = B*T rows, C channels, V vocabulary, H heads.
 class Device : public Heap {

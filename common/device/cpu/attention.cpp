@@ -63,8 +63,8 @@ void causal_softmax(float* row, std::int64_t n, std::int64_t end) {
 
 // d(softmax) for one row: datt becomes att (datt - sum(att datt)), zero from n to the end.
 void softmax_backward(float* datt, const float* att, std::int64_t n, std::int64_t end) {
-  const float mean = sum_of<float>(n, [&](std::int64_t i) { return att[i] * datt[i]; });
-  for (std::int64_t i = 0; i < n; ++i) datt[i] = att[i] * (datt[i] - mean);
+  const float weighted = sum_of<float>(n, [&](std::int64_t i) { return att[i] * datt[i]; });
+  for (std::int64_t i = 0; i < n; ++i) datt[i] = att[i] * (datt[i] - weighted);
   std::fill(datt + n, datt + end, 0.0f);
 }
 

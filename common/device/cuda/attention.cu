@@ -3,9 +3,9 @@
 //
 // Both operands of a product have one type. So the weights and, backward, the gradients of the
 // scores are rounded to the storage type before they are multiplied, and 16-bit products run on
-// tensor cores, about ten times as fast as fp32 ones. The CPU keeps them in fp32: there a 16-bit
-// product is an fp32 product, and rounding would only cost. Scores and the softmax are in fp32 here
-// too, and every sum is.
+// tensor cores, which are much faster at them than a GPU is at fp32 ones. The CPU keeps them in
+// fp32: there a 16-bit product is an fp32 product, and rounding would only cost. Scores and the
+// softmax are in fp32 here too, and every sum is.
 //
 // A product covers the whole (T, T) square of a head, also what the mask hides.
 #include <algorithm>
@@ -70,9 +70,9 @@ __global__ void __launch_bounds__(kBlockSize)
   T* const dscore = dscores + row * tokens;          // (tokens)
   float sum = 0;
   for (int i = lane; i < seen; i += kWarp) sum += to_fp32(weight[i]) * dweight[i];
-  const float mean = warp_sum(sum);
+  const float weighted = warp_sum(sum);
   for (int i = lane; i < tokens; i += kWarp) {
-    dscore[i] = from_fp32<T>(i < seen ? to_fp32(weight[i]) * (dweight[i] - mean) : 0.0f);
+    dscore[i] = from_fp32<T>(i < seen ? to_fp32(weight[i]) * (dweight[i] - weighted) : 0.0f);
   }
 }
 

@@ -54,7 +54,8 @@ __global__ void __launch_bounds__(kBlockSize)
     if (larger > largest) sum *= expf(largest - larger);
     largest = larger;
     for (int k = 0; k < kTogether; ++k) {
-      // exp(-infinity - largest), also while nothing larger has come.
+      // An element of -infinity (also one past the end) adds exp(-infinity) = 0. It is skipped,
+      // since while `largest` is -infinity too their difference is NaN.
       if (x[k] != -INFINITY) sum += expf(x[k] - largest);
     }
   }
@@ -67,6 +68,8 @@ __global__ void __launch_bounds__(kBlockSize)
   losses[blockIdx.x] = static_cast<double>(log_sum) - to_fp32(row[targets[blockIdx.x]]);
 }
 
+// dlogits = (exp(logits - log_sum) - onehot(target)) factor: a block writes one row, a thread every
+// 256th element of it.
 template <class T>
 __global__ void __launch_bounds__(kBlockSize)
     cross_entropy_backward_kernel(T* dlogits,                   // (R, V); may be logits

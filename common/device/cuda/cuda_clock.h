@@ -25,9 +25,10 @@ class CudaClock : public Clock {
   std::int64_t now() noexcept override;
 
  private:
+  // Where no event could be had `event` is null, and `time` says when the program got there.
   struct Moment {
-    cudaEvent_t event;  // null when none could be had: then
-    std::int64_t time;  // says when the program was there
+    cudaEvent_t event;
+    std::int64_t time;  // nanoseconds since start_
   };
   // Null when there is none: the GPU has failed.
   cudaEvent_t take_event() noexcept;

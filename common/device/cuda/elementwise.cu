@@ -13,11 +13,11 @@
 namespace zero {
 namespace {
 
-struct Add {
+struct AddAndDivide {
   float divisor;
   __device__ float operator()(float x, float y) const { return (x + y) / divisor; }
 };
-struct Plus {
+struct Add {
   __device__ float operator()(float x, float y) const { return x + y; }
 };
 struct Divide {
@@ -28,18 +28,21 @@ struct Same {
   __device__ float operator()(float x) const { return x; }
 };
 
-__global__ void __launch_bounds__(kBlockSize)
-    fill_kernel(std::uint16_t* to, std::int64_t n, std::uint16_t pattern) {
+// to[i] = pattern: a block writes 2048 neighbours, a thread eight of them.
+__global__ void __launch_bounds__(kBlockSize) fill_kernel(std::uint16_t* to,  // (n)
+                                                          std::int64_t n, std::uint16_t pattern) {
   const std::int64_t first = first_of_eight();
   for (std::int64_t i = first; i < n && i < first + kEight; ++i) to[i] = pattern;
 }
 
 // Partial sums of x[i]^2, one per block: block b takes every kSquareBlocks-th run of elements, so
-// that the order depends on n alone. partial: (kSquareBlocks), or fewer if there are fewer runs
+// that the order depends on n alone; each of its threads takes eight neighbours of a run.
 constexpr int kSquareBlocks = 512;
 template <class T>
 __global__ void __launch_bounds__(kBlockSize)
-    squares_kernel(double* partial, const T* x, std::int64_t n, bool aligned) {
+    squares_kernel(double* partial,  // (kSquareBlocks), or fewer where there are fewer runs
+                   const T* x,       // (n)
+                   std::int64_t n, bool aligned) {
   __shared__ double shared[kWarp];
   double sum = 0;
   for (std::int64_t first = first_of_eight(); first < n;
@@ -99,7 +102,7 @@ void CudaDevice::add(View to, View a, View b, float divisor) {
   check_size("add", "b", b, to.size());
   with_gpu_type(to.dtype(), [&](auto type) {
     using T = decltype(type);
-    map(stream_, pointer<T>(to), pointer<T>(a), pointer<T>(b), to.size(), Add{divisor});
+    map(stream_, pointer<T>(to), pointer<T>(a), pointer<T>(b), to.size(), AddAndDivide{divisor});
   });
 }
 
@@ -108,7 +111,7 @@ void CudaDevice::accumulate(View sum, View x) {
   check_size("accumulate", "x", x, sum.size());
   with_gpu_type(x.dtype(), [&](auto type) {
     using T = decltype(type);
-    map(stream_, pointer<float>(sum), pointer<float>(sum), pointer<T>(x), sum.size(), Plus{});
+    map(stream_, pointer<float>(sum), pointer<float>(sum), pointer<T>(x), sum.size(), Add{});
   });
 }
 
@@ -148,7 +151,7 @@ void CudaDevice::residual_forward(View out, View a, View b) {
   check_size("residual_forward", "b", b, out.size());
   with_gpu_type(out.dtype(), [&](auto type) {
     using T = decltype(type);
-    map(stream_, pointer<T>(out), pointer<T>(a), pointer<T>(b), out.size(), Plus{});
+    map(stream_, pointer<T>(out), pointer<T>(a), pointer<T>(b), out.size(), Add{});
   });
 }
 

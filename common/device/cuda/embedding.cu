@@ -12,19 +12,19 @@ constexpr int kWarps = kBlockSize / kWarp;
 constexpr int kWarpColumns = kWarp * kEight;  // channels that a warp handles at a time
 
 // A warp per row, a lane eight channels at a time.
-template <class T>
+template <class S>
 __global__ void __launch_bounds__(kBlockSize)
-    embedding_forward_kernel(T* out,                      // (R, C)
+    embedding_forward_kernel(S* out,                      // (R, C)
                              const std::int32_t* tokens,  // (R)
-                             const T* wte,                // (V, C)
-                             const T* wpe,                // (>= T, C)
+                             const S* wte,                // (V, C)
+                             const S* wpe,                // (>= T, C)
                              std::int64_t R, int positions, std::int64_t C, bool aligned) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
   const std::int64_t row = std::int64_t{blockIdx.x} * kWarps + warp;
   if (row >= R) return;
-  const T* const of_token = wte + std::int64_t{tokens[row]} * C;
-  const T* const of_position = wpe + row % positions * C;
+  const S* const of_token = wte + std::int64_t{tokens[row]} * C;
+  const S* const of_position = wpe + row % positions * C;
   for (std::int64_t column = lane * kEight; column < C; column += kWarpColumns) {
     const int count = rest_of(C, column);
     float x[kEight], y[kEight];
@@ -60,9 +60,9 @@ __device__ int find_token(int (&matches)[kBlockSize], int (&counts)[kWarps],
 }
 
 // sum += the rows matches[0 .. count-1], in this order; four are on their way at a time.
-template <class T>
+template <class S>
 __device__ void add_rows(float (&sum)[kEight],
-                         const T* dout,  // (rows, C), from the thread's first channel on
+                         const S* dout,  // (rows, C), from the thread's first channel on
                          const int* matches, int count, std::int64_t C, int width, bool aligned) {
   constexpr int kTogether = 4;
   for (int first = 0; first < count; first += kTogether) {
@@ -81,10 +81,10 @@ __device__ void add_rows(float (&sum)[kEight],
 // dwte of one token: the sum, in order of position, over the positions that hold it. A block per
 // position; it goes on only if it is the first with its token. Its threads look at 256 positions
 // at a time and share the channels, eight each.
-template <class T>
+template <class S>
 __global__ void __launch_bounds__(kBlockSize)
-    tokens_backward_kernel(T* dwte,                     // (V, C)
-                           const T* dout,               // (R, C)
+    tokens_backward_kernel(S* dwte,                     // (V, C)
+                           const S* dout,               // (R, C)
                            const std::int32_t* tokens,  // (R)
                            std::int64_t R, std::int64_t C, bool aligned) {
   __shared__ int matches[kBlockSize];
@@ -114,10 +114,10 @@ __global__ void __launch_bounds__(kBlockSize)
 }
 
 // dwpe of position t: the sum over the sequences, in order. A warp per position and 256 channels.
-template <class T>
+template <class S>
 __global__ void __launch_bounds__(kBlockSize)
-    positions_backward_kernel(T* dwpe,        // (>= T, C)
-                              const T* dout,  // (B, T, C)
+    positions_backward_kernel(S* dwpe,        // (>= T, C)
+                              const S* dout,  // (B, T, C)
                               std::int64_t B, std::int64_t positions, std::int64_t C,
                               unsigned groups, bool aligned) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;

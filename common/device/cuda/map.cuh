@@ -14,8 +14,9 @@ __device__ inline std::int64_t first_of_eight() {
 
 // to[i] = round(f(a[i])). `to` may be `a`.
 template <class To, class A, class F>
-__global__ void __launch_bounds__(kBlockSize)
-    map_kernel(To* to, const A* a, std::int64_t n, bool aligned, F f) {
+__global__ void __launch_bounds__(kBlockSize) map_kernel(To* to,      // (n)
+                                                         const A* a,  // (n)
+                                                         std::int64_t n, bool aligned, F f) {
   const std::int64_t first = first_of_eight();
   if (first >= n) return;
   const int count = rest_of(n, first);
@@ -27,8 +28,10 @@ __global__ void __launch_bounds__(kBlockSize)
 
 // to[i] = round(f(a[i], b[i])). `to` may be `a` or `b`.
 template <class To, class A, class B, class F>
-__global__ void __launch_bounds__(kBlockSize)
-    map_two_kernel(To* to, const A* a, const B* b, std::int64_t n, bool aligned, F f) {
+__global__ void __launch_bounds__(kBlockSize) map_two_kernel(To* to,      // (n)
+                                                             const A* a,  // (n)
+                                                             const B* b,  // (n)
+                                                             std::int64_t n, bool aligned, F f) {
   const std::int64_t first = first_of_eight();
   if (first >= n) return;
   const int count = rest_of(n, first);

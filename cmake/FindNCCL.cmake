@@ -1,9 +1,23 @@
 # Finds NCCL: the imported target NCCL::NCCL, NCCL_FOUND and NCCL_VERSION.
-# Looks in NCCL_ROOT (a variable or the environment's), then in the CUDA toolkit, then in the system.
-set(hints ${NCCL_ROOT} $ENV{NCCL_ROOT} ${CUDAToolkit_INCLUDE_DIRS} ${CUDAToolkit_LIBRARY_DIR}
-          ${CUDAToolkit_LIBRARY_ROOT})
-find_path(NCCL_INCLUDE_DIR nccl.h HINTS ${hints} PATH_SUFFIXES include)
-find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 HINTS ${hints} PATH_SUFFIXES lib lib64)
+# Looks in NCCL_ROOT (a variable or the environment's) and nowhere else if that is given; otherwise
+# in the CUDA toolkit, then in the system.
+set(root ${NCCL_ROOT} $ENV{NCCL_ROOT})
+if(root)
+  set(where PATHS ${root} NO_DEFAULT_PATH)
+else()
+  set(where HINTS ${CUDAToolkit_INCLUDE_DIRS} ${CUDAToolkit_LIBRARY_DIR} ${CUDAToolkit_LIBRARY_ROOT})
+endif()
+# What an earlier configuration found elsewhere does not count.
+if(DEFINED NCCL_LOOKED_IN AND NOT "${NCCL_LOOKED_IN}" STREQUAL "${root}")
+  unset(NCCL_INCLUDE_DIR CACHE)
+  unset(NCCL_LIBRARY CACHE)
+endif()
+set(NCCL_LOOKED_IN "${root}" CACHE INTERNAL "")
+find_path(NCCL_INCLUDE_DIR nccl.h ${where} PATH_SUFFIXES include)
+find_library(NCCL_LIBRARY NAMES nccl libnccl.so.2 ${where} PATH_SUFFIXES lib lib64)
+if(root AND NOT (NCCL_INCLUDE_DIR AND NCCL_LIBRARY))
+  message(WARNING "NCCL_ROOT=${root} does not hold NCCL (include/nccl.h and lib/libnccl.so)")
+endif()
 if(NCCL_INCLUDE_DIR)
   foreach(part MAJOR MINOR PATCH)
     file(STRINGS ${NCCL_INCLUDE_DIR}/nccl.h line REGEX "^#define NCCL_${part} ")

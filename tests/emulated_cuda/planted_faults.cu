@@ -1,11 +1,12 @@
 // Kernels and programs with one fault each, by which is shown that the emulator finds it.
-// Usage: planted_faults FAULT. The lines that a message must name are marked "fault: ...".
+// Usage: planted_faults FAULT (--help lists them). The lines that a message must name are marked
+// "fault: ...".
 #include <cstdio>
-#include <functional>
-#include <map>
+#include <vector>
 
 #include "device_data.h"
 #include "launch_sample.h"
+#include "plant.h"
 
 namespace zero {
 namespace {
@@ -207,9 +208,9 @@ int unwritten_memory() {
   return 0;
 }
 
-int dispatch(const std::string& fault) {
+int dispatch(int argc, char** argv) {
   const auto memory = [] { return std::vector<int>(kThreads, 0); };
-  const std::map<std::string, std::function<int()>> programs = {
+  const PlantedFaults programs = {
       {"no_barrier", [&] { return run(no_barrier_kernel, 1, DeviceData<int>(memory())); }},
       {"second_barrier", [&] { return run(second_barrier_kernel, 1, DeviceData<int>(memory())); }},
       {"turns", [&] { return run(turns_kernel, 1, DeviceData<int>(memory())); }},
@@ -237,15 +238,10 @@ int dispatch(const std::string& fault) {
       {"no_blocks", no_blocks},
       {"unwritten_memory", unwritten_memory},
   };
-  const auto found = programs.find(fault);
-  if (found == programs.end()) {
-    std::fprintf(stderr, "no such fault: %s\n", fault.c_str());
-    return 2;
-  }
-  return found->second();
+  return plant(argc, argv, programs);
 }
 
 }  // namespace
 }  // namespace zero
 
-int main(int argc, char** argv) { return zero::dispatch(argc > 1 ? argv[1] : ""); }
+int main(int argc, char** argv) { return zero::dispatch(argc, argv); }

@@ -51,6 +51,14 @@ std::string numbers(int n, int first, int step) {
   return result + "\n";
 }
 
+// As `no_barrier` prints it, with one half right and the other zeros.
+std::string half(bool first_is_right) {
+  std::string result;
+  for (int i = 0; i < 64; ++i)
+    result += std::to_string((i < 32) == first_is_right ? 63 - i : 0) + " ";
+  return result + "\n";
+}
+
 int wrong_results(const std::string& fault, const std::string& right) {
   int wrong = 0;
   for (const char* order : {"forward", "reverse", "random1"}) {
@@ -59,9 +67,31 @@ int wrong_results(const std::string& fault, const std::string& right) {
   return wrong;
 }
 
+TEST_CASE("Without a fault the program lists those that there are") {
+  const Finished help = plant("--help");
+  INFO(help.describe());
+  CHECK(help.status == 0);
+  CHECK(contains(help.out, "\n  no_barrier\n"));
+  CHECK(contains(help.out, "\n  writes_outside\n"));
+  CHECK(help.err.empty());
+  RunOptions options;
+  const Finished none = run({ZERO_PLANTED_FAULTS}, options);
+  CHECK(none.status == 2);
+  CHECK(none.out.empty());
+  CHECK(none.err == help.out);
+  const Finished unknown = plant("no_such");
+  CHECK(unknown.status == 2);
+  CHECK(unknown.err == "no such fault: no_such\n" + help.out);
+}
+
 TEST_CASE("A missing barrier gives a wrong result in some order of threads") {
   CHECK(wrong_results("no_barrier", numbers(64, 63, -1)) > 0);
   CHECK(wrong_results("second_barrier", numbers(64, 2, 1)) > 0);
+}
+
+TEST_CASE("Without the barrier one half reads too early, as the README shows", "[races]") {
+  CHECK(plant("no_barrier", {{"EMU_ORDER", "forward"}}).out == half(false));
+  CHECK(plant("no_barrier", {{"EMU_ORDER", "reverse"}}).out == half(true));
 }
 
 TEST_CASE("The order of threads is the one that was asked for", "[races]") {

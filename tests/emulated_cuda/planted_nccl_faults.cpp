@@ -2,12 +2,11 @@
 // says what is wrong.
 #include <nccl.h>
 
-#include <cstdio>
 #include <functional>
-#include <map>
-#include <string>
 #include <thread>
 #include <vector>
+
+#include "plant.h"
 
 namespace zero {
 namespace {
@@ -64,20 +63,17 @@ int destroyed_at_once() {
   });
 }
 
-int dispatch(const std::string& fault) {
-  const std::map<std::string, std::function<int()>> programs = {
+int dispatch(int argc, char** argv) {
+  const PlantedFaults programs = {
       {"other_counts", other_counts},
       {"other_roots", other_roots},
       {"used_after_abort", used_after_abort},
       {"destroyed_at_once", destroyed_at_once},
   };
-  const auto found = programs.find(fault);
-  if (found != programs.end()) return found->second();
-  std::fprintf(stderr, "no such fault: %s\n", fault.c_str());
-  return 2;
+  return plant(argc, argv, programs);
 }
 
 }  // namespace
 }  // namespace zero
 
-int main(int argc, char** argv) { return zero::dispatch(argc > 1 ? argv[1] : ""); }
+int main(int argc, char** argv) { return zero::dispatch(argc, argv); }

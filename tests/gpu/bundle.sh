@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Builds what device_check.sh needs into one folder, for a machine that has a GPU, its driver and
-# the CUDA toolkit, and nothing else.
+# cuBLAS, and perhaps NCCL.
 set -euo pipefail
 
 readonly limit_mib=64
@@ -14,9 +14,13 @@ Usage: tests/gpu/bundle.sh [FOLDER]     (default: build-gpu/bundle)
 Needs what ./check needs, and the CUDA toolkit with cuBLAS and NCCL; no GPU. Builds in build-gpu/
 (some minutes the first time), for any x86-64 processor since 2013 and for GPUs from compute
 capability 8.0 on, and packs the programs, the tests, the benchmark, and the libraries that a bare
-machine lacks: at most $limit_mib MiB. Not packed: the C library, which must be as new there as
-here, and what the toolkit there has, in this version (cuBLAS, NCCL). Copy the folder to the machine
-and run device_check.sh in it.
+machine lacks: at most $limit_mib MiB. Copy the folder to the machine and run device_check.sh in it.
+
+Not packed, so the machine must have them:
+  the C library    as new as here
+  cuBLAS           of the same major version, from the CUDA toolkit or from pip
+  NCCL             version 2, from the system or from pip; optional: the GPU's part is packed
+                   without it, too, and then the check of NCCL is left out
 EOF
     exit
     ;;
@@ -57,19 +61,19 @@ rm -rf "$out"
 mkdir -p "$out"/{common,lib,stages,tests}
 out=$(cd "$out" && pwd)
 cp "$build"/stages/{ddp,zero1,zero2,zero3,compare} "$out/stages"
-cp "$build"/common/libzero_cuda.so "$out/common"
+cp "$build"/common/libzero_cuda{,_no_nccl}.so "$out/common"
 while read -r name; do
   cp "$build/tests/$name" "$out/tests/${name/#emulated_/gpu_}"
 done < "$build/tests/gpu/programs.txt"
 cp "$root"/tests/gpu/{device_check,parts}.sh "$root"/tests/benchmark/pytorch_step.py "$out"
 
-# What the programs are linked with, except for what every machine has and what the toolkit has.
+# What the programs are linked with, except for what every machine has and what stays there.
 programs=("$out"/stages/* "$out"/tests/* "$out"/common/*)
 of_the_machine='/(ld-linux[^/]*|lib(c|m|dl|rt|pthread|util|resolv))\.so'
-of_the_toolkit='/lib(cublas|cublasLt|cudart|nccl|cuda)\.so'
+not_packed='/lib(cublas|cublasLt|cudart|nccl|cuda)\.so'
 ! ldd "${programs[@]}" | grep 'not found' >&2 || fail "libraries are missing here"
 ldd "${programs[@]}" | sed -n 's/.* => \(\/[^ ]*\) .*/\1/p' | sort -u |
-  grep -v -E -e "$of_the_machine" -e "$of_the_toolkit" |
+  grep -v -E -e "$of_the_machine" -e "$not_packed" |
   while read -r library; do cp -L "$library" "$out/lib"; done
 strip --strip-unneeded "${programs[@]}" "$out"/lib/*
 

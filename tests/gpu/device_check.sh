@@ -6,9 +6,11 @@ usage() {
   cat << 'EOF'
 Usage: tests/gpu/device_check.sh [OPTION]...
 
-Takes under five minutes. Needs a GPU, its driver and the CUDA toolkit, and nothing else, not even a
-network: what it runs comes from a bundle that tests/gpu/bundle.sh has packed. Where there is none
-it packs one first, if this machine has what that needs.
+Takes under five minutes. Needs a GPU, its driver, and cuBLAS (from the CUDA toolkit or from pip, of
+the same major version as where the bundle was packed); no compiler and no network: what it runs
+comes from a bundle that tests/gpu/bundle.sh has packed. Where there is none it packs one first, if
+this machine has what that needs. Without NCCL (from the system or from pip), compute-sanitizer
+(from the toolkit) or PyTorch, what needs them is left out.
 
   1. kernels    every operator on the GPU: the definition, and the operator on the CPU
   2. matrix     the four stages, 1, 2 and 4 ranks on one GPU, three types, ring and direct: the same
@@ -95,21 +97,30 @@ library_folders() {
   "$python" -c 'import sys; print(*sys.path, sep="\n")' 2> /dev/null |
     while read -r folder; do printf '%s\n' "$folder"/nvidia/*/lib; done
 }
+# Where NCCL is nowhere, the GPU's part that was built without it takes the other's place.
 find_libraries() {
-  local library folder
+  local library folder module=$programs/common/libzero_cuda.so
   [ -z "$emulated" ] || return 0
   while :; do
-    library=$(ldd "$programs/common/libzero_cuda.so" |
+    library=$(ldd "$module" |
       sed -n 's/^\t*\(.*\) => not found/\1/p' | head -n 1)
     [ -n "$library" ] || break
     folder=$(library_folders | while read -r folder; do
       [ ! -e "$folder/$library" ] || printf '%s\n' "$folder"
     done | head -n 1)
+    if [ -z "$folder" ] && [[ $library == libnccl.so* ]]; then
+      module=$programs/common/libzero_cuda_no_nccl.so
+      [ -e "$module" ] || fail "$library is nowhere on this machine, and the bundle has no part" \
+        "that was built without NCCL: pack it again"
+      export ZERO_GPU_LIBRARY=$module no_nccl=$library
+      continue
+    fi
     [ -n "$folder" ] || fail "$library is nowhere on this machine (the toolkit, pip's packages," \
       "LD_LIBRARY_PATH): the bundle was built with another version, or it is not installed"
     export LD_LIBRARY_PATH=$folder${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
   done
 }
+no_nccl=
 find_libraries
 
 # PyTorch has libraries of its own: it does not get the search path of this script.

@@ -4,9 +4,9 @@
 # when something was wrong; 77 when it cannot be done here.
 set -euo pipefail
 
-# emulated, python and nvcc are empty where there is none.
+# emulated, python and nvcc are empty where there is none; no_nccl is where there is NCCL.
 : "${programs:?}" "${logs:?}" "${at_once:?}" "${longest:?}" "${gpus:?}"
-: "${emulated=}" "${python=}" "${pytorch_step=}" "${nvcc=}"
+: "${emulated=}" "${no_nccl=}" "${python=}" "${pytorch_step=}" "${nvcc=}"
 part=$1
 
 say() { printf '%s\n' "$*"; }
@@ -127,6 +127,10 @@ check_matrix() {
 # end with the bits that the matrix has on one GPU.
 check_nccl() {
   local algorithm bad=0 said
+  if [ -n "$no_nccl" ]; then
+    verdict "NCCL is not on this machine ($no_nccl)"
+    return 77
+  fi
   start one_rank "$programs/tests/${emulated:+emulated_}nccl_one_rank"
   start ddp "$programs/stages/ddp" --device cuda --ranks 1 --batch 2 --iterations 3
   [ "$gpus" = 1 ] || for algorithm in ring direct; do compare "$gpus" bf16 $algorithm; done

@@ -231,7 +231,7 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
                  "ring, direct, or library (MPI's or NCCL's own): who adds in which order")
       ->group("How the work is divided");
   app.add_option("--threads", o.threads,
-                 "threads per rank for its operators on the CPU; another number may give other bits")
+                 "threads per rank for operators on the CPU; another number may give other bits")
       ->group("How the work is divided");
   app.add_option("--timeout", o.timeout, "seconds that a rank waits for another")
       ->group("How the work is divided");

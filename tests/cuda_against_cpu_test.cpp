@@ -120,6 +120,15 @@ TEST_CASE("gelu and sum_of_squares agree with the CPU's", "[elements]") {
   }
 }
 
+TEST_CASE("sum_of_squares of more elements than its blocks take at once agrees with the CPU's",
+          "[many]") {
+  Both both;
+  const std::int64_t n = 512 * 256 * 8 + 13;
+  both.compare(
+      "sum_of_squares", {input(Dtype::bf16, random_values(Dtype::bf16, n, 1))},
+      [](Device& d, const Views& v) { return d.sum_of_squares(v[0]); }, 1e-13, Places::aligned);
+}
+
 TEST_CASE("on the GPU a range that is cut anywhere gives the same bits", "[elements]") {
   const std::int64_t n = 4099;
   struct Ranged {
@@ -172,6 +181,9 @@ TEST_CASE("embeddings agree with the CPU's", "[rows]") {
                                      {3, 5, 7, 17},
                                      {2, 33, 65, 257},
                                      {3, 17, 257, 5},
+                                     {3, 17, 264, 5},  // 16-byte accesses
+                                     {3, 86, 9, 3},    // more rows than threads in a block
+                                     {2, 3, 2057, 5},  // more channels than a block takes
                                      {1, 3, 1023, 17},
                                      {5, 65, 3, 3},
                                      {0, 5, 7, 3}}) {
@@ -202,6 +214,8 @@ TEST_CASE("layernorm agrees with the CPU's, infinite gradients included", "[rows
                                {7, 17},
                                {33, 65},
                                {257, 33},
+                               {33, 64},  // rows of a multiple of eight have 16-byte accesses
+                               {5, 264},
                                {5, 1023},
                                {65, 257},
                                {3, 2049},
@@ -243,6 +257,7 @@ TEST_CASE("linear layers agree with the CPU's, infinite gradients and empty sums
     for (const auto& [R, I, O] : {Shape{1, 1, 1},
                                   {3, 5, 7},
                                   {17, 33, 65},
+                                  {33, 16, 264},  // dbias with 16-byte accesses
                                   {65, 7, 257},
                                   {257, 17, 3},
                                   {5, 1023, 33},
@@ -257,7 +272,8 @@ TEST_CASE("linear layers agree with the CPU's, infinite gradients and empty sums
                       input(dtype, random_values(dtype, biases, 3))},
                      without_result([=](Device& d, const Views& v) {
                        d.linear_forward(v[0], v[1], v[2], v[3], rows, inputs, outputs);
-                     }));
+                     }),
+                     0, Places::both_near);
         Values dout = random_values(dtype, R * O, 4);
         if (with_bias && !dout.empty()) dout[dout.size() / 2] = -kInfinity;
         both.compare("linear_backward",
@@ -266,7 +282,8 @@ TEST_CASE("linear layers agree with the CPU's, infinite gradients and empty sums
                       input(dtype, weight)},
                      without_result([=](Device& d, const Views& v) {
                        d.linear_backward(v[0], v[1], v[2], v[3], v[4], v[5], rows, inputs, outputs);
-                     }));
+                     }),
+                     0, Places::both_near);
       }
     }
   }
@@ -298,7 +315,8 @@ TEST_CASE("attention agrees with the CPU's", "[attention]") {
           {output(dtype, B * T * C, result), output(dtype, squares, kClose), input(dtype, qkv)},
           without_result([=](Device& d, const Views& v) {
             d.attention_forward(v[0], v[1], v[2], batch, tokens, channels, heads);
-          }));
+          }),
+          0, Places::both_near);
       Buffer att = both.cpu.fresh(dtype, squares), out = both.cpu.fresh(dtype, B * T * C);
       both.cpu.device->attention_forward(out, att, both.cpu.holding(dtype, qkv), B, T, C, H);
       both.compare(
@@ -307,7 +325,8 @@ TEST_CASE("attention agrees with the CPU's", "[attention]") {
            input(dtype, qkv), input(dtype, both.cpu.read(att))},
           without_result([=](Device& d, const Views& v) {
             d.attention_backward(v[0], v[1], v[2], v[3], batch, tokens, channels, heads);
-          }));
+          }),
+          0, Places::both_near);
     }
   }
 }
@@ -366,6 +385,52 @@ TEST_CASE("cross_entropy agrees with the CPU's, in place and with an infinite fa
                        d.cross_entropy_backward(v[0], v[0], v[1], v[2], factor, rows, vocabulary);
                      }));
       }
+    }
+  }
+}
+
+TEST_CASE("cross_entropy of more rows than are on their way at a time agrees with the CPU's",
+          "[many]") {
+  Both both;
+  const int R = (1 << 14) + 2, V = 3;
+  both.compare(
+      "cross_entropy_forward",
+      {input(Dtype::bf16, random_values(Dtype::bf16, R * V, 1, 3)), output(kFp32, R, kClose),
+       input(kInt32, random_ids(R, V, 2))},
+      [=](Device& d, const Views& v) { return d.cross_entropy_forward(v[0], v[1], v[2], R, V); },
+      1e-6, Places::aligned);
+}
+
+TEST_CASE("logits of -infinity add nothing, and a row of nothing else has no loss", "[rows]") {
+  Both both;
+  const int V = 2570;
+  for (const Dtype dtype : kTypes) {
+    for (const int R : {3, 4}) {  // the fourth row has nothing else
+      Values logits = random_values(dtype, R * V, 1, 3), targets, log_sum;
+      const auto row = [&](int r) { return logits.begin() + r * V; };
+      std::fill(row(0), row(0) + 2100, -kInfinity);  // what every thread begins with
+      std::fill(row(1) + 1, row(2), -kInfinity);     // all but the first
+      for (int i = 0; i < V; i += 3) *(row(2) + i) = -kInfinity;
+      if (R == 4) std::fill(row(3), row(4), -kInfinity);
+      for (int r = 0; r < R; ++r) {
+        targets.push_back(r == 0 ? 2200 : r == 1 ? 0 : 2569);
+        double sum = 0;
+        for (int i = 0; i < V; ++i) sum += std::exp(*(row(r) + i));
+        log_sum.push_back(std::log(sum));
+      }
+      both.compare(
+          "cross_entropy_forward",
+          {input(dtype, logits), output(kFp32, R, kClose), input(kInt32, targets)},
+          [=](Device& d, const Views& v) {
+            return d.cross_entropy_forward(v[0], v[1], v[2], R, V);
+          },
+          1e-6);
+      both.compare("cross_entropy_backward",
+                   {output(dtype, R * V, kClose), input(dtype, logits), input(kFp32, log_sum),
+                    input(kInt32, targets)},
+                   without_result([=](Device& d, const Views& v) {
+                     d.cross_entropy_backward(v[0], v[1], v[2], v[3], 0.3f, R, V);
+                   }));
     }
   }
 }

@@ -1,6 +1,7 @@
 // Ranks on emulated GPUs: collectives over NCCL's stand-in and through the host against those on
 // the CPU, and what happens when a rank fails while others wait for it on their GPUs.
 #include <array>
+#include <cstdlib>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -11,6 +12,10 @@
 
 namespace zero::test {
 namespace {
+
+// Unless ctest or somebody says otherwise: enough GPUs, and streams that the failures need.
+[[maybe_unused]] const int kSettings =
+    setenv("EMU_DEVICES", "5", 0) + setenv("EMU_STREAMS", "threads", 0);
 
 constexpr std::array kDtypes = {Dtype::fp32, Dtype::fp16, Dtype::bf16};
 

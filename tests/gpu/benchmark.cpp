@@ -140,6 +140,7 @@ int benchmark(int argc, char** argv) {
     return app.exit(error) == 0 ? 0 : 2;
   }
   const Work& work = tiny ? kTiny : kFull;
+  gpu_module().count();  // says what is missing, if there is none
   fmt::print("GPU: {}\n\n", gpu_module().describe(0));
   if (!only_iterations) print_operators(work);
   if (only_operators) return 0;

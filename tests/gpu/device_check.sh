@@ -83,6 +83,8 @@ else
     "$here/bundle.sh" || fail "pack a bundle with tests/gpu/bundle.sh, on a machine that can"
   fi
 fi
+# The kernels' tests, too, take the module beside them, not the emulated GPU of their build folder.
+export ZERO_GPU_LIBRARY=${ZERO_GPU_LIBRARY-}
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
 rm -f "$logs"/{first,summary,kernels,matrix,nccl,sanitizer,benchmark}.*  # of an earlier check

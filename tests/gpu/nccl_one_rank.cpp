@@ -146,6 +146,7 @@ void every_collective() {
 void rank_program(Transport& host) {
   const Place place;
   MemoryTracker tracker(place);
+  gpu_module().count();  // says what is missing, if there is none
   const std::unique_ptr<Device> device = gpu_module().make_device(tracker, nullptr, true, 0, 0);
   const std::unique_ptr<Transport> nccl = gpu_module().make_nccl_transport(host, *device, kTimeout);
   require(nccl != nullptr, "this build has no NCCL");

@@ -117,7 +117,7 @@ TEST_CASE("a model that the GPU cannot hold is refused at once, by the GPU's mem
   CHECK(refused.status == 2);
   REQUIRE(refused.errors().size() == 1);
   CHECK_THAT(refused.err, Contains("this GPU has 100,000 B for 3 of 3 ranks"));
-  CHECK_THAT(refused.err, Contains("use a smaller model or more GPUs"));
+  CHECK_THAT(refused.err, Contains("use a smaller model or more GPUs, or --device cpu"));
 }
 
 TEST_CASE("a GPU that runs out of memory on the way says so in one line, and status 2") {

@@ -60,18 +60,19 @@ void check_fits(const Options& options, const Model& model, const ClosedForm& fo
                                   .model_states;
   const std::string there = fmt::format("this {} has {} for {} of {} ranks", room.name,
                                         format_bytes(room.memory), room.ranks, options.ranks);
+  const std::string or_else = room.name == std::string_view("GPU") ? ", or --device cpu" : "";
   if (std::min(states, options.memory_budget) > room.memory / room.ranks) {
     throw UsageError(fmt::format(
         "--layers {} --channels {}: {} parameters need {} of model states per rank, and {}; use a "
-        "smaller model or more {}s",
+        "smaller model or more {}s{}",
         m.layers, m.channels, with_commas(model.num_parameters()), format_bytes(states), there,
-        room.name));
+        room.name, or_else));
   }
   if (std::min(kept, options.memory_budget) > room.memory / room.ranks) {
     throw UsageError(fmt::format(
         "--batch {} --context {}: the activations of the blocks alone need {} per rank, and {}; "
-        "use a smaller batch or more {}s",
-        options.batch, m.context, format_bytes(kept), there, room.name));
+        "use a smaller batch or more {}s{}",
+        options.batch, m.context, format_bytes(kept), there, room.name, or_else));
   }
 }
 

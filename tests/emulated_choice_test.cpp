@@ -110,6 +110,26 @@ TEST_CASE("without a GPU cuda is refused in one line, and auto takes the CPU") {
   CHECK_THAT(refused.err, Contains("zero1: --device cuda: there is no GPU"));
 }
 
+TEST_CASE("a GPU that no kernels were built for is refused, and how to build them is said") {
+  const std::string why =
+      "this GPU (Emulated GPU, compute capability 7.5) needs kernels that were not built: "
+      "configure with -DCMAKE_CUDA_ARCHITECTURES=75";
+  const Environment old = {{"EMU_DEVICES", "3"}, {"EMU_CAPABILITY", "7.5"}};
+  Words words = small("zero1", 3);
+  CHECK_THAT(notice_of(words, old), Contains("device: the CPU; " + why));
+  words[2] = "cuda";
+  const Finished refused = run_emulated(words, old);
+  INFO(refused.describe());
+  CHECK(refused.status == 2);
+  REQUIRE(refused.errors().size() == 1);
+  CHECK_THAT(refused.err, Contains("zero1: --device cuda: " + why));
+  for (const char* enough : {"8.0", "8.9", "12.0"}) {
+    const Environment newer = {{"EMU_DEVICES", "3"}, {"EMU_CAPABILITY", enough}};
+    CHECK_THAT(notice_of(words, newer),
+               Contains(std::string("compute capability ") + enough + " (3 ranks on 3 GPUs"));
+  }
+}
+
 TEST_CASE("a model that the GPU cannot hold is refused at once, by the GPU's memory") {
   const Finished refused =
       run_emulated(small("ddp", 3), {{"EMU_DEVICES", "1"}, {"EMU_MEMORY", "100000"}});

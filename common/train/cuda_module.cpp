@@ -5,6 +5,7 @@
 #include <array>
 
 #include "common/comm/nccl_transport.h"
+#include "common/device/cuda/architectures.h"
 #include "common/device/cuda/cuda_check.h"
 #include "common/device/cuda/cuda_device.h"
 #include "common/train/gpu.h"
@@ -17,7 +18,7 @@ class CudaModule : public GpuModule {
   int count() override {
     int devices = 0;
     const cudaError_t result = cudaGetDeviceCount(&devices);
-    if (result == cudaSuccess && devices > 0) return devices;
+    if (result == cudaSuccess && devices > 0) return with_kernels(devices);
     cudaGetLastError();
     if (result == cudaErrorInsufficientDriver) {
       int driver = 0, runtime = 0;
@@ -66,6 +67,26 @@ class CudaModule : public GpuModule {
   }
 
  private:
+  // How many of the GPUs, from the first on, can run the kernels: CUDA counts the fastest first,
+  // and a display's old card last. NoGpu when the first cannot. It looks without beginning to use
+  // them.
+  static int with_kernels(int devices) {
+    for (int gpu = 0; gpu < devices; ++gpu) {
+      int major = 0, minor = 0;
+      check(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, gpu),
+            "cudaDeviceGetAttribute");
+      check(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, gpu),
+            "cudaDeviceGetAttribute");
+      if (100 * major + 10 * minor >= lowest_architecture()) continue;
+      if (gpu > 0) return gpu;
+      throw NoGpu(fmt::format(
+          "this GPU ({}, compute capability {}.{}) needs kernels that were not built: configure "
+          "with -DCMAKE_CUDA_ARCHITECTURES={}{}",
+          properties_of(gpu).name, major, minor, major, minor));
+    }
+    return devices;
+  }
+
   static cudaDeviceProp properties_of(int gpu) {
     cudaDeviceProp properties{};
     check(cudaGetDeviceProperties(&properties, gpu), "cudaGetDeviceProperties");

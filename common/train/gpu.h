@@ -22,7 +22,7 @@ class GpuModule {
   virtual ~GpuModule() = default;
 
   // GPUs that this process can use, at least 1; NoGpu otherwise: no driver, no device, a driver
-  // that is too old.
+  // that is too old, a GPU that no kernels were built for.
   virtual int count() = 0;
   // "NVIDIA H200, 139.8 GiB, compute capability 9.0".
   virtual std::string describe(int gpu) = 0;

@@ -90,7 +90,8 @@ cudaError_t cudaGetDeviceProperties(cudaDeviceProp* properties, int device) {
   properties->sharedMemPerBlock = std::size_t{48} << 10;
   properties->warpSize = 32;
   properties->maxThreadsPerBlock = 1024;
-  properties->major = 9;
+  properties->major = settings().major;
+  properties->minor = settings().minor;
   properties->multiProcessorCount = 2;
   properties->pciBusID = device + 1;
   properties->memoryBusWidth = 64;

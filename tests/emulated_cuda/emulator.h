@@ -22,6 +22,7 @@ enum class StreamMode { eager, lazy, threads };
 struct Settings {
   int devices = 1;  // -1: no driver
   std::size_t memory = std::size_t{8} << 30;
+  int major = 9, minor = 0;  // compute capability
   Order order = Order::forward;
   unsigned seed = 0;  // of Order::random
   int workers = 1;

@@ -17,11 +17,23 @@ long long number(const char* name, long long otherwise) {
   return value;
 }
 
+// "7.5"
+void read_capability(Settings& read) {
+  const char* const text = std::getenv("EMU_CAPABILITY");
+  if (text == nullptr) return;
+  int end = 0;
+  if (std::sscanf(text, "%2d.%1d%n", &read.major, &read.minor, &end) != 2 || text[end] != '\0' ||
+      read.major < 1 || read.minor < 0) {
+    fail(std::string("EMU_CAPABILITY=") + text + ": a number like 7.5");
+  }
+}
+
 Settings read() {
   Settings read;
   read.devices = static_cast<int>(number("EMU_DEVICES", read.devices));
   read.memory = static_cast<std::size_t>(number("EMU_MEMORY", 0x200000000));
   read.workers = static_cast<int>(number("EMU_WORKERS", read.workers));
+  read_capability(read);
   if (read.devices < -1 || read.devices > 64) fail("EMU_DEVICES: -1 (no driver) to 64");
   if (read.workers < 1 || read.workers > 64) fail("EMU_WORKERS: 1 to 64");
 

@@ -14,6 +14,9 @@
 #define __forceinline__ inline __attribute__((always_inline))
 #define __align__(bytes) alignas(bytes)
 
+// What nvcc compiles for, when nothing else is asked for: compute capability 8.0 and 9.0.
+#define __CUDA_ARCH_LIST__ 800, 900
+
 // Shared by the threads of a block: a block never leaves the thread of the host that runs it.
 #define __shared__ static thread_local
 

@@ -1,4 +1,5 @@
 // --device where there is no GPU: what is asked for cannot be had, and what may be had is not.
+#include <filesystem>
 #include <string>
 
 #include "catch.h"
@@ -10,8 +11,8 @@ namespace {
 
 using Words = std::vector<std::string>;
 
-// A program that finds this in place of its GPU's part, as one that was built without CUDA finds
-// nothing. (The tests may run where there is a GPU.)
+// A program that is told to look for its GPU's part where nothing is. (The tests may run where
+// there is a GPU.)
 Finished run_without_gpu(const Words& options, const std::string& library = "/no/such/library.so") {
   Words command = {stage_path("zero2"), "--ranks", "3"};
   for (const std::string& word : words_of(
@@ -45,8 +46,18 @@ TEST_CASE("cuda without the GPU's part is refused in one line, and writes nothin
   const TemporaryFolder folder;
   check_refused(run_without_gpu({"--device", "cuda", "--trace", folder / "trace", "--json",
                                  folder / "result.json"}),
-                "this program was built without CUDA (/no/such/library.so is not there");
+                "ZERO_GPU_LIBRARY names /no/such/library.so, which cannot be opened");
   CHECK(folder.is_empty());
+}
+
+TEST_CASE("a program that was built without CUDA says so") {
+  // As it is where the GPU's part was not built: in a folder that has none beside it.
+  const TemporaryFolder folder;
+  std::filesystem::copy(stage_path("zero2"), folder / "zero2");
+  const Finished finished =
+      run({folder / "zero2", "--device", "cuda"},
+          {.seconds = 20, .directory = {}, .environment = {{"ZERO_GPU_LIBRARY", ""}}});
+  check_refused(finished, "this program was built without CUDA (libzero_cuda.so is not there");
 }
 
 TEST_CASE("a file that is no library, or a library of something else, is named as such") {
@@ -67,7 +78,7 @@ TEST_CASE("auto falls back to the CPU, says so in one line, and computes the sam
   CHECK(chosen.out == cpu.out);
   REQUIRE(chosen.errors().size() == 2);  // and the median
   CHECK_THAT(chosen.errors()[0],
-             Catch::Matchers::StartsWith("device: the CPU; this program was built without CUDA"));
+             Catch::Matchers::StartsWith("device: the CPU; ZERO_GPU_LIBRARY names "));
   CHECK(cpu.errors().size() == 1);
   const auto result = nlohmann::json::parse(read_whole_file(folder / "auto.json"));
   CHECK(result.at("device") == "cpu");
@@ -91,6 +102,9 @@ TEST_CASE("library collectives on threads need a GPU, also where auto found none
     CHECK(finished.status == 2);
     REQUIRE(finished.errors().size() == 1);
     CHECK_THAT(finished.err, Catch::Matchers::Contains("use ring or direct"));
+    const bool chosen = finished.err.find("--device auto chose the CPU (") != std::string::npos;
+    CHECK(chosen == (std::string(device) == "auto"));
+    CHECK((finished.err.find("/no/such/library.so") != std::string::npos) == chosen);
   }
 }
 

@@ -14,12 +14,20 @@ namespace {
 constexpr const char* kLibrary = "libzero_cuda.so";
 
 GpuModule& load() {
-  const char* const chosen = std::getenv("ZERO_GPU_LIBRARY");
-  const std::string path = chosen && *chosen ? chosen : kLibrary;
+  const char* const variable = std::getenv("ZERO_GPU_LIBRARY");
+  const bool chosen = variable && *variable;
+  const std::string path = chosen ? variable : kLibrary;
   void* const library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (!library) {
     const std::string why = dlerror();
-    if (why.find("cannot open shared object file") != std::string::npos && why.starts_with(path)) {
+    const bool absent =
+        why.starts_with(path) && why.find("cannot open shared object file") != std::string::npos;
+    if (absent && chosen) {
+      const bool bare = path.find('/') == std::string::npos;  // looked for among the system's
+      throw NoGpu(fmt::format("ZERO_GPU_LIBRARY names {}, which cannot be opened{}", path,
+                              bare ? ": name its folder, too" : ""));
+    }
+    if (absent) {
       throw NoGpu(fmt::format(
           "this program was built without CUDA ({} is not there; install the CUDA toolkit and "
           "build again)",

@@ -2,13 +2,16 @@
 #include "nccl_board.h"
 
 #include <fcntl.h>
+#include <signal.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <stdexcept>
 
 namespace zero::emulator {
@@ -37,8 +40,24 @@ std::size_t Pipe::read(std::byte* to, std::size_t size) {
   return count;
 }
 
+namespace {
+
+// Removes what processes have left that were killed before they could.
+void remove_orphans() {
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator("/dev/shm", ignored)) {
+    int pid = 0;
+    const std::string name = entry.path().filename().string();
+    if (std::sscanf(name.c_str(), "zero_emulated_nccl_%d_", &pid) != 1) continue;
+    if (kill(pid, 0) != 0 && errno == ESRCH) shm_unlink(("/" + name).c_str());
+  }
+}
+
+}  // namespace
+
 std::string create_board() {
   static std::atomic<int> boards = 0;
+  remove_orphans();
   const auto now = std::chrono::steady_clock::now().time_since_epoch().count();
   std::string name = "/zero_emulated_nccl_" + std::to_string(getpid()) + "_" +
                      std::to_string(++boards) + "_" + std::to_string(now);

@@ -17,8 +17,23 @@ struct Existing {
   std::mutex mutex;
   std::set<ncclComm_t> all;
 };
+Existing& existing();
+
+// What a GPU would have gone on with, or waited for, without end.
+struct AtEnd {
+  ~AtEnd() {
+    const std::lock_guard lock(existing().mutex);
+    const std::size_t left = existing().all.size();
+    if (left > 0) {
+      fail("NCCL: at the end, " + std::to_string(left) +
+           " communicators had been neither destroyed nor aborted");
+    }
+  }
+};
+
 Existing& existing() {
   static Existing* const existing = new Existing;  // threads may be at work until the very end
+  static const AtEnd at_end;
   return *existing;
 }
 

@@ -1,6 +1,7 @@
 // Ranks on emulated GPUs: collectives over NCCL's stand-in and through the host against those on
 // the CPU, and what happens when a rank fails while others wait for it on their GPUs.
 #include <array>
+#include <atomic>
 #include <cstdlib>
 #include <functional>
 #include <mutex>
@@ -193,9 +194,21 @@ TEST_CASE("two ranks on one GPU are refused, and both GPUs' ranks end", "[collec
 // ------------------------------------------------------------------------------------ The streams
 // have threads of their own, and so, as on a GPU, wait on while the host goes on.
 
+// Throws when another rank has failed.
+void pause(Transport& transport) {
+  transport.check_peers(nullptr);
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+}
+
+// Until another rank has failed.
+void be_late(Transport& transport) {
+  for (;;) pause(transport);
+}
+
 // Rank 1 of 3 does `other` where the others wait, on their GPUs, for a message of it.
 std::vector<Failure> waiting_for_rank_1(const std::function<void(GpuMember&)>& other,
                                         double timeout = 20) {
+  std::atomic<int> waiting = 0;
   return run(
       3,
       [&](Transport& host) {
@@ -204,7 +217,10 @@ std::vector<Failure> waiting_for_rank_1(const std::function<void(GpuMember&)>& o
         Buffer buffer = member.filled(partition.all());
         member.comm->all_reduce(buffer, partition);
         member.device->synchronize();
-        if (host.rank() == 1) return other(member);
+        if (host.rank() == 1) {
+          while (waiting < 2) pause(host);
+          return other(member);
+        }
         Hop hop;
         hop.collective = 2;
         hop.name = "all_gather";
@@ -212,6 +228,7 @@ std::vector<Failure> waiting_for_rank_1(const std::function<void(GpuMember&)>& o
         hop.source = 1;
         hop.destination = host.rank();
         member.transport->receive(hop, buffer[partition.shard(1)]);
+        ++waiting;
         member.device->synchronize();
       },
       timeout);
@@ -242,14 +259,6 @@ TEST_CASE("a rank that throws while its own GPU waits ends, too", "[failures]") 
   CHECK(failures[0].message == "broken on purpose");
   CHECK(failures[1].aborted);
   CHECK(failures[2].aborted);
-}
-
-// Until another rank has failed.
-void be_late(Transport& transport) {
-  for (;;) {
-    transport.check_peers(nullptr);
-    std::this_thread::sleep_for(std::chrono::milliseconds(5));
-  }
 }
 
 TEST_CASE("who waits on the GPU for a rank that never comes gives up in time", "[failures]") {

@@ -214,6 +214,22 @@ TEST_CASE("a budget that is too small says what was asked, what is alive, and wh
   CHECK(folder.is_empty());
 }
 
+TEST_CASE("a stage that the activations leave no room for is not recommended") {
+  // Beside these states there is room for the activations of one sequence each, not of forty: seen
+  // already where the parameters do not fit.
+  for (const bool large : {false, true}) {
+    Words words = small({"--memory-budget", "340000B"});
+    if (large) *(std::find(words.begin(), words.end(), "--batch") + 1) = "120";
+    const Finished finished = run_with("ddp", words);
+    INFO(finished.describe());
+    CHECK(finished.status == 2);
+    CHECK_THAT(finished.err, contains_text("step \"0. Start: "));
+    CHECK_THAT(finished.err,
+               contains_text(large ? "none can fit" : "the first that may fit: stage "));
+    CHECK(run_with("zero3", words).status == (large ? 2 : 0));
+  }
+}
+
 TEST_CASE("the budget that a run needed is enough for it, and one byte less is not") {
   for (const std::string& stage : kStages) {
     INFO(stage);

@@ -181,6 +181,42 @@ TEST_CASE("an allocation that fails leaves nothing counted, taken or told") {
   CHECK(f.recorder.told.empty());
 }
 
+// A device that has no memory left.
+class FullHeap : public PlainHeap {
+ public:
+  using PlainHeap::PlainHeap;
+  bool full = false;
+
+ protected:
+  std::byte* take(std::int64_t bytes, std::int64_t offset) override {
+    if (full) throw OutOfMemory("the shelf is full");
+    return PlainHeap::take(bytes, offset);
+  }
+};
+
+TEST_CASE("a device without memory is told of as a budget is: the buffer, and what is alive") {
+  Place place;
+  MemoryTracker tracker(place);
+  FullHeap heap(tracker);
+  const Buffer params = heap.allocate(Memory::parameters, "params", Dtype::fp32, Range{0, 10});
+  const Buffer kept = heap.allocate(Memory::activations, "x", Dtype::fp16, std::int64_t{3});
+  const Buffer chunk = heap.allocate(Memory::communication, "chunk", Dtype::fp32, std::int64_t{5});
+  heap.full = true;
+  try {
+    heap.allocate(Memory::activations, "fc", Dtype::fp16, std::int64_t{50});
+    FAIL("nothing was thrown");
+  } catch (const OutOfMemory& error) {
+    CHECK(std::string(error.what()) ==
+          "out of memory: \"fc\" (activations) needs 100 B, but the shelf is full; alive: "
+          "parameters 40 B, activations 6 B, communication 20 B");
+    CHECK(error.room == 165);  // one byte less than was alive or asked for
+    CHECK(error.activations == 106);
+    CHECK(error.others == 20);
+  }
+  CHECK(tracker.live_total() == 66);
+  CHECK(tracker.alive().size() == 3);
+}
+
 TEST_CASE("the observer is told of births, writes, operators and deaths, in order") {
   Fixture f;
   {

@@ -340,6 +340,7 @@ TEST_CASE("activations take exactly the bytes of their closed form and go back t
           before = machine.tracker.live(Memory::activations);
         }
         CHECK(before == after_forward);
+        CHECK(Activations::bytes_after_forward(kTiny, B, dtype) == after_forward);
         // A stage that stops here releases everything too.
       }
       CHECK(machine.tracker.live(Memory::activations) == 0);

@@ -49,6 +49,11 @@ Buffer Heap::allocate(Allocation allocation) {
   allocation = tracker_.allocate(std::move(allocation));
   try {
     allocation.data = take(allocation.bytes, allocation.range.begin * width % 256);
+  } catch (const OutOfMemory& error) {
+    // What was alive and this did not fit together.
+    const std::int64_t room = tracker_.live_total() - 1;
+    tracker_.release(allocation.id);
+    throw tracker_.refusal(allocation, error.what(), room);
   } catch (...) {
     tracker_.release(allocation.id);
     throw;

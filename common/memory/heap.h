@@ -58,6 +58,8 @@ class Heap {
 
  protected:
   // At least `bytes` (may be 0) at an address congruent to `offset` modulo 256. `offset` < 256.
+  // Throws OutOfMemory that says why there is none, as in "... needs 4 MiB, but {}"; which buffer
+  // it is and what is alive, the heap adds.
   virtual std::byte* take(std::int64_t bytes, std::int64_t offset) = 0;
   virtual void give_back(std::byte* data, std::int64_t bytes, std::int64_t offset) = 0;
   virtual void fill(std::byte* data, std::int64_t bytes, std::uint16_t pattern) = 0;

@@ -32,24 +32,10 @@ MemoryTracker::MemoryTracker(const Place& place, std::int64_t budget)
 
 Allocation MemoryTracker::allocate(Allocation allocation) {
   if (allocation.bytes > budget_ - live_total_) {
-    std::string alive;
-    for (int c = 0; c < kMemoryCategories; ++c) {
-      if (live_[c] == 0) continue;
-      alive += fmt::format("{}{} {}", alive.empty() ? "" : ", ", to_string(static_cast<Memory>(c)),
-                           format_bytes(live_[c]));
-    }
-    std::int64_t beside_states = live_total_;
-    for (const Memory state : {Memory::parameters, Memory::gradients, Memory::optimizer_states}) {
-      beside_states -= live(state);
-      if (allocation.category == state) beside_states -= allocation.bytes;
-    }
-    beside_states += allocation.bytes;
-    const std::string message = fmt::format(
-        "out of memory: \"{}\" ({}) needs {}, but of the budget of {} only {} are free; alive: {}",
-        allocation.name, to_string(allocation.category), format_bytes(allocation.bytes),
-        format_bytes(budget_), format_bytes(budget_ - live_total_),
-        alive.empty() ? "nothing" : alive);
-    throw OutOfMemory(message, beside_states);
+    throw refusal(allocation,
+                  fmt::format("of the budget of {} only {} are free", format_bytes(budget_),
+                              format_bytes(budget_ - live_total_)),
+                  budget_);
   }
   const int c = static_cast<int>(allocation.category);
   allocation.id = next_id_++;
@@ -63,6 +49,28 @@ Allocation MemoryTracker::allocate(Allocation allocation) {
   }
   alive_.emplace(allocation.id, allocation);
   return allocation;
+}
+
+OutOfMemory MemoryTracker::refusal(const Allocation& allocation, std::string_view why,
+                                   std::int64_t room) const {
+  std::string alive;
+  for (int c = 0; c < kMemoryCategories; ++c) {
+    if (live_[c] == 0) continue;
+    alive += fmt::format("{}{} {}", alive.empty() ? "" : ", ", to_string(static_cast<Memory>(c)),
+                         format_bytes(live_[c]));
+  }
+  OutOfMemory error(fmt::format("out of memory: \"{}\" ({}) needs {}, but {}; alive: {}",
+                                allocation.name, to_string(allocation.category),
+                                format_bytes(allocation.bytes), why,
+                                alive.empty() ? "nothing" : alive));
+  const auto needed = [&](Memory category) {
+    return live(category) + (allocation.category == category ? allocation.bytes : 0);
+  };
+  error.room = room;
+  error.activations = needed(Memory::activations);
+  error.others =
+      needed(Memory::temporary) + needed(Memory::communication) + needed(Memory::workspace);
+  return error;
 }
 
 void MemoryTracker::release(std::int64_t id) {

@@ -51,12 +51,13 @@ struct Place {
   std::string unit;  // empty when the step is not about one unit
 };
 
-// Thrown when an allocation does not fit into the rank's budget.
+// Thrown when an allocation does not fit into the rank's budget, or its device has no memory left.
 struct OutOfMemory : std::runtime_error {
-  // `beside_states`: the bytes that were alive or asked for, model states not counted.
-  explicit OutOfMemory(const std::string& what, std::int64_t beside = 0)
-      : std::runtime_error(what), beside_states(beside) {}
-  std::int64_t beside_states;
+  using std::runtime_error::runtime_error;
+  // Bytes of this rank. A device that refuses leaves them to the heap (MemoryTracker::refusal).
+  std::int64_t room = 0;         // more than this it cannot have
+  std::int64_t activations = 0;  // alive or asked for
+  std::int64_t others = 0;       // the same; neither activations nor model states
 };
 
 // One rank, one thread, one tracker: no locks. All numbers are bytes.
@@ -72,6 +73,10 @@ class MemoryTracker {
   Allocation allocate(Allocation allocation);
   void set_address(std::int64_t id, std::byte* data) { alive_.at(id).data = data; }
   void release(std::int64_t id);
+
+  // The error for an `allocation` that is not counted: what it is, `why` there is no place for it
+  // ("of 4 GiB only 1 GiB are free"), and what is alive by category. `room` as in OutOfMemory.
+  OutOfMemory refusal(const Allocation& allocation, std::string_view why, std::int64_t room) const;
 
   std::int64_t live(Memory category) const { return live_[static_cast<int>(category)]; }
   std::int64_t peak(Memory category) const { return peak_[static_cast<int>(category)]; }

@@ -39,6 +39,17 @@ Activations::Activations(Device& device, Place& place, const ModelConfig& config
   device_.upload(std::as_bytes(std::span(batch.targets)), targets_);
 }
 
+std::int64_t Activations::bytes_after_forward(const ModelConfig& config, int B, Dtype dtype) {
+  const std::int64_t C = config.channels, T = config.context, R = B * T;
+  // Each block: ln_1, qkv, att_out, middle, ln_2, fc, gelu and its output; att; means and rstds.
+  const std::int64_t block = 16 * R * C + R * config.heads * T, block_fp32 = 4 * R;
+  // The first stream, ln_f, logits; ln_f's mean and rstd and log_sum; tokens and targets.
+  const std::int64_t rest = 2 * R * C + R * config.vocab, rest_fp32 = 3 * R, ids = 2 * R;
+  return (config.layers * block + rest) * bytes_of(dtype) +
+         (config.layers * block_fp32 + rest_fp32) * bytes_of(Dtype::fp32) +
+         ids * bytes_of(Dtype::int32);
+}
+
 Buffer Activations::allocate(std::string_view name, std::int64_t size) const {
   return device_.allocate(Memory::activations, name, dtype_, size);
 }

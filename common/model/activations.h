@@ -16,6 +16,10 @@ class Rank;
 // grow through the forward pass and shrink through the backward pass.
 class Activations {
  public:
+  // Bytes that are alive when every unit's forward has run, on B sequences of config.context
+  // tokens.
+  static std::int64_t bytes_after_forward(const ModelConfig& config, int B, Dtype dtype);
+
   // For rank's device. Copies the batch's tokens to it.
   Activations(Rank& rank, const Batch& batch, float loss_scale);
 

@@ -126,6 +126,7 @@ DevicePlan choose_device(const Options& options, bool mpi) {
   if (!missing.empty()) {
     if (options.device == DeviceKind::cuda)
       throw UsageError(fmt::format("--device cuda: {}; use --device cpu", missing));
+    plan.no_gpu = missing;
     plan.notice = fmt::format("device: the CPU; {}", missing);
     return plan;
   }

@@ -19,7 +19,9 @@ struct DevicePlan {
   std::int64_t memory = 0;  // bytes of the GPU that has least for each of its ranks,
   int ranks_in_memory = 1;  // and how many ranks these are
 
-  // One line for standard error, without its end: which GPU it is, or why `auto` chose the CPU.
+  std::string no_gpu;  // why `auto` chose the CPU, if it did
+
+  // One line for standard error, without its end: which GPU it is, or why it is the CPU.
   std::string notice;
 };
 

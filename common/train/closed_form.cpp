@@ -24,9 +24,8 @@ ClosedFormBytes evaluate(const ClosedForm& form, std::int64_t num_parameters, in
   return bytes;
 }
 
-std::string which_stage_fits(std::int64_t budget, std::int64_t beside_states,
-                             std::int64_t num_parameters, int world_size, Dtype dtype,
-                             int optimizer_bytes_per_parameter) {
+std::string which_stage_fits(std::int64_t room, std::int64_t others, std::int64_t num_parameters,
+                             int world_size, Dtype dtype, int optimizer_bytes_per_parameter) {
   constexpr auto kWhole = Kept::whole;
   constexpr auto kShard = Kept::shard;
   constexpr std::array<ClosedForm, 4> kForms = {{{kWhole, kWhole, kWhole, 2},
@@ -43,15 +42,14 @@ std::string which_stage_fits(std::int64_t budget, std::int64_t beside_states,
             .model_states;
     needs += fmt::format("{}stage {} ({}) {}", stage ? ", " : "", stage, kSharded[stage],
                          format_bytes(bytes));
-    if (fits < 0 && bytes + beside_states <= budget) fits = stage;
+    if (fits < 0 && bytes + others <= room) fits = stage;
   }
   const std::string verdict =
-      fits < 0 ? "none can fit: use more ranks, a smaller batch or model, or a larger budget"
+      fits < 0 ? "none can fit: use more ranks, a smaller batch or model, or more memory"
                : fmt::format("the first that may fit: stage {}", fits);
   return fmt::format(
-      "model states on {} ranks would be {}; beside the {} used or asked for until "
-      "now for everything else, {}",
-      world_size, needs, format_bytes(beside_states), verdict);
+      "model states on {} ranks would be {}; beside at least {} for activations and the rest, {}",
+      world_size, needs, format_bytes(others), verdict);
 }
 
 }  // namespace zero

@@ -32,11 +32,10 @@ struct ClosedFormBytes {
 ClosedFormBytes evaluate(const ClosedForm& form, std::int64_t num_parameters, int world_size,
                          Dtype dtype, int optimizer_bytes_per_parameter);
 
-// One line for a device of `budget` bytes that is too small: what the model states need as more of
-// them are sharded (stages 0 to 3), and the first stage that fits beside `beside_states` bytes of
-// activations, temporaries and scratch.
-std::string which_stage_fits(std::int64_t budget, std::int64_t beside_states,
-                             std::int64_t num_parameters, int world_size, Dtype dtype,
-                             int optimizer_bytes_per_parameter);
+// One line for a rank that cannot have more than `room` bytes: what the model states need as more
+// of them are sharded (stages 0 to 3), and the first stage that fits beside `others` bytes, at
+// least, of activations, temporaries and scratch.
+std::string which_stage_fits(std::int64_t room, std::int64_t others, std::int64_t num_parameters,
+                             int world_size, Dtype dtype, int optimizer_bytes_per_parameter);
 
 }  // namespace zero

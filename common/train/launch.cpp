@@ -50,11 +50,9 @@ Room room_of(const DevicePlan& plan, const Options& options, bool mpi) {
 // more.)
 void check_fits(const Options& options, const Model& model, const ClosedForm& form,
                 const Room& room) {
-  // What each block keeps for its backward pass, 16 C for each token (common/model/activations.h),
-  // attention's and the head's not counted.
   const ModelConfig& m = options.model;
-  const std::int64_t kept = std::int64_t{options.batch} / options.ranks * m.context * 16 *
-                            m.channels * m.layers * bytes_of(options.dtype);
+  const std::int64_t kept =
+      Activations::bytes_after_forward(m, options.batch / options.ranks, options.dtype);
   const std::int64_t states = evaluate(form, model.num_parameters(), options.ranks, options.dtype,
                                        options.optimizer_bytes_per_parameter())
                                   .model_states;
@@ -69,10 +67,10 @@ void check_fits(const Options& options, const Model& model, const ClosedForm& fo
         room.name, or_else));
   }
   if (std::min(kept, options.memory_budget) > room.memory / room.ranks) {
-    throw UsageError(fmt::format(
-        "--batch {} --context {}: the activations of the blocks alone need {} per rank, and {}; "
-        "use a smaller batch or more {}s{}",
-        options.batch, m.context, format_bytes(kept), there, room.name, or_else));
+    throw UsageError(
+        fmt::format("--batch {} --context {}: the activations need {} per rank, and {}; "
+                    "use a smaller batch or more {}s{}",
+                    options.batch, m.context, format_bytes(kept), there, room.name, or_else));
   }
 }
 
@@ -82,12 +80,23 @@ void run_rank(const Options& options, const DevicePlan& plan, const Model& model
               const Dataset& dataset, const ClosedForm& form, Transport& transport,
               void (*train)(Rank&)) {
   const auto too_small = [&](const std::string& where, const OutOfMemory& error) {
-    if (options.memory_budget == MemoryTracker::kUnlimited)  // the operating system's refusal
-      return OutOfMemory(where + ": " + error.what());
-    return OutOfMemory(where + ": " + error.what() + "; " +
-                       which_stage_fits(options.memory_budget, error.beside_states,
-                                        model.num_parameters(), options.ranks, options.dtype,
-                                        options.optimizer_bytes_per_parameter()));
+    // It may have failed before it had the activations that a whole forward pass leaves.
+    const std::int64_t kept = Activations::bytes_after_forward(
+        options.model, options.batch / options.ranks, options.dtype);
+    const std::int64_t others = error.others + std::max(error.activations, kept);
+    const int M = options.optimizer_bytes_per_parameter();
+    // What this stage needs is too much. Where ranks share what there is, one may have been refused
+    // what another had too early: then its part is known at most, and on the CPU not even that.
+    std::int64_t room = error.room;
+    if (room != options.memory_budget && plan.kind == DeviceKind::cpu) room = INT64_MAX;
+    if (room != options.memory_budget && plan.shared) room = plan.memory / plan.ranks_in_memory;
+    const std::int64_t needed =
+        evaluate(form, model.num_parameters(), options.ranks, options.dtype, M).model_states +
+        others;
+    const std::string advice =
+        which_stage_fits(std::min(room, needed - 1), others, model.num_parameters(), options.ranks,
+                         options.dtype, M);
+    return OutOfMemory(fmt::format("{}: {}; {}", where, error.what(), advice));
   };
   std::optional<Rank> rank;
   try {
@@ -145,7 +154,7 @@ void read(int argc, char** argv, bool mpi, Work& work) {
 void choose(const ClosedForm& form, bool mpi, Work& work) {
   work.plan = choose_device(work.options, mpi);
   work.options.device = work.plan.kind;
-  check_collectives(work.options, mpi);
+  check_collectives(work.options, mpi, work.plan.no_gpu);
   check_fits(work.options, *work.model, form, room_of(work.plan, work.options, mpi));
   if (!work.options.trace.empty()) std::filesystem::create_directories(work.options.trace);
 }

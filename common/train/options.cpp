@@ -195,11 +195,14 @@ std::string_view to_string(DeviceKind kind) {
   return "unknown";
 }
 
-void check_collectives(const Options& o, bool mpi) {
+void check_collectives(const Options& o, bool mpi, const std::string& no_gpu) {
   if (o.collectives != Algorithm::library || o.device != DeviceKind::cpu || mpi) return;
+  const std::string chosen =
+      no_gpu.empty() ? "" : fmt::format("--device auto chose the CPU ({}), where ", no_gpu);
   throw bad(
-      "--collectives library: threads have no collectives of their own; use ring or direct, "
-      "or start the program with mpirun");
+      fmt::format("--collectives library: {}threads have no collectives of their own; use ring or "
+                  "direct, or start the program with mpirun",
+                  chosen));
 }
 
 Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {

@@ -71,6 +71,7 @@ struct Parsed {
 Parsed parse_options(int argc, const char* const* argv, int mpi_processes);
 
 // Throws UsageError when nothing has collectives of its own that these ranks could use.
-void check_collectives(const Options& options, bool mpi);
+// `no_gpu`: why --device auto chose the CPU, if it did.
+void check_collectives(const Options& options, bool mpi, const std::string& no_gpu = "");
 
 }  // namespace zero

@@ -120,7 +120,7 @@ class OnThreads(Failures):
                   2 * PARAMETERS + 14 * PARAMETERS // RANKS, 16 * PARAMETERS // RANKS]
         for stage, size in enumerate(states):
             self.assertRegex(said, rf"stage {stage} \([a-z ]+\) {size:,} B")
-        beside = int(re.search(r"beside the ([\d,]+) B used", said)[1].replace(",", ""))
+        beside = int(re.search(r"beside at least ([\d,]+) B for ", said)[1].replace(",", ""))
         first = next((stage for stage, size in enumerate(states) if size + beside <= budget), None)
         self.assertIn("none can fit" if first is None else
                       f"the first that may fit: stage {first}\n", said)

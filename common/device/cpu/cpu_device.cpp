@@ -1,7 +1,6 @@
 // The CPU device's memory: taken from the operating system and really given back.
 #include "common/device/cpu/cpu_device.h"
 
-#include <fmt/format.h>
 #include <malloc.h>
 #include <sys/mman.h>
 
@@ -10,7 +9,6 @@
 
 #include "common/device/check.h"
 #include "common/device/cpu/gemm.h"
-#include "common/memory/bytes.h"
 
 namespace zero {
 namespace {
@@ -31,9 +29,8 @@ std::int64_t mapped_bytes(std::int64_t bytes, std::int64_t offset) {
   return round_up(bytes + offset, kPage);
 }
 
-[[noreturn]] void throw_out_of_memory(std::int64_t bytes) {
-  throw OutOfMemory(fmt::format("the operating system has no memory left: {} were asked for",
-                                format_bytes(bytes)));
+[[noreturn]] void throw_out_of_memory() {
+  throw OutOfMemory("the operating system has no memory left");
 }
 
 // Aligned to a huge page, so that the kernel can use them: fewer page faults, fewer TLB misses.
@@ -41,7 +38,7 @@ std::byte* map_pages(std::int64_t bytes) {
   const std::int64_t spare = kHugePage;
   void* mapping = mmap(nullptr, static_cast<std::size_t>(bytes + spare), PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED) throw_out_of_memory(bytes);
+  if (mapping == MAP_FAILED) throw_out_of_memory();
   std::byte* const base = static_cast<std::byte*>(mapping);
   const std::int64_t address = static_cast<std::int64_t>(reinterpret_cast<std::uintptr_t>(base));
   const std::int64_t before = round_up(address, kHugePage) - address;
@@ -64,7 +61,7 @@ std::byte* CpuDevice::take(std::int64_t bytes, std::int64_t offset) {
   if (bytes >= kLarge) return map_pages(mapped_bytes(bytes, offset)) + offset;
   const std::int64_t size = round_up(bytes + offset + 1, kAlignment);
   void* const block = std::aligned_alloc(kAlignment, static_cast<std::size_t>(size));
-  if (block == nullptr) throw_out_of_memory(bytes);
+  if (block == nullptr) throw_out_of_memory();
   return static_cast<std::byte*>(block) + offset;
 }
 

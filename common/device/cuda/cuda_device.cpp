@@ -25,13 +25,12 @@ constexpr auto kPatience = std::chrono::microseconds(200), kImpatience = kPatien
 constexpr auto kSleep = std::chrono::microseconds(50);
 constexpr auto kWatchEvery = std::chrono::milliseconds(1);
 
-[[noreturn]] void throw_out_of_memory(std::int64_t bytes) {
+[[noreturn]] void throw_out_of_memory() {
   std::size_t free = 0, total = 0;
   cudaMemGetInfo(&free, &total);
-  throw OutOfMemory(
-      fmt::format("the GPU has no memory left: {} were asked for, and of its {} only {} are free",
-                  format_bytes(bytes), format_bytes(static_cast<std::int64_t>(total)),
-                  format_bytes(static_cast<std::int64_t>(free))));
+  throw OutOfMemory(fmt::format("the GPU has no memory left: of its {} only {} are free",
+                                format_bytes(static_cast<std::int64_t>(total)),
+                                format_bytes(static_cast<std::int64_t>(free))));
 }
 
 // Memory that was given back stays with the process for its next allocation: asking the driver each
@@ -117,7 +116,7 @@ std::byte* CudaDevice::take(std::int64_t bytes, std::int64_t offset) {
   cudaError_t result = cudaMallocAsync(&block, size, stream_);
   if (result == cudaErrorMemoryAllocation) {
     cudaGetLastError();
-    throw_out_of_memory(bytes);
+    throw_out_of_memory();
   }
   check(result, "cudaMallocAsync");
   return static_cast<std::byte*>(block) + offset;

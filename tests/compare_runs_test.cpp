@@ -47,6 +47,23 @@ TEST_CASE("a command line that no stage can use gives one line and status 2, not
   CHECK_FALSE(fs::exists(json));
 }
 
+TEST_CASE("stages that are all too large for the device are named, each with its command") {
+  const Pretended programs;
+  for (const std::string& stage : kStages) {
+    programs.script(stage, "echo \"rank 2, step 1: out of memory in $name\" >&2; exit 2\n");
+  }
+  const Outcome outcome = programs.run({"--ranks", "3", "--quiet"});
+  INFO(outcome.err);
+  CHECK(outcome.status == 2);
+  CHECK(outcome.out.empty());
+  for (const std::string& stage : kStages) {
+    CHECK(contains(outcome.err, fmt::format("{0} failed (exit status 2):\n  rank 2, step 1: out of "
+                                            "memory in {0}\nto see it alone: ",
+                                            stage)));
+    CHECK(contains(outcome.err, fmt::format("/{} --ranks 3 --quiet\n", stage)));
+  }
+}
+
 TEST_CASE("a command line that compare cannot use gives one line and status 2, and runs nothing") {
   const Pretended programs;
   const auto [arguments, message] = GENERATE(table<Words, std::string>(
@@ -206,7 +223,28 @@ TEST_CASE("which collectives agree is found by running them, for 2, 3 and 4 rank
   CHECK(row(0) == std::vector<bool>{true, true, true});
   CHECK(row(1) == std::vector<bool>{false, true, false});
   CHECK(row(2) == std::vector<bool>{true, false, false});
-  CHECK(contains(outcome.out, " from iteration 2 "));
+  CHECK(contains(outcome.out, " from iteration 2 (same loss)"));
+  CHECK(contains(outcome.out, "a + b = b + a (in fp16 library may still differ: "));
+}
+
+TEST_CASE("how far the losses are apart is said, and of fp16 only what concerns it") {
+  const Pretended programs;
+  for (const std::string collectives : {"ring", "direct", "library"}) {
+    Json result = good_result("ddp");
+    result["dtype"] = "bf16";
+    for (Json& iteration : result["iterations"]) iteration["loss"] = 4.0;
+    if (collectives == "library") result["iterations"][2]["loss"] = 6.0;
+    for (const int K : {2, 3, 4})
+      write_file(programs.folder / fmt::format("ddp.result.{}.{}", collectives, K), result.dump());
+  }
+  programs.script("start", "PROCESSES=$2; export PROCESSES\nshift 2\nexec \"$@\"\n");
+  const std::string start = (programs.folder / "start").string();
+  const Outcome outcome = programs.run({"--collectives-agree", "--launcher", start + " -n 2"});
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.out, " from iteration 3 (+5e-01)"));
+  CHECK_FALSE(contains(outcome.out, "same loss"));
+  CHECK_FALSE(contains(outcome.out, "fp16"));
 }
 
 TEST_CASE("under mpirun compare says how to do it instead, and runs nothing") {

@@ -306,3 +306,39 @@ TEST_CASE("the result for programs holds every stage's own result and both verdi
   REQUIRE(written["stages"].size() == 4);
   CHECK(written["stages"][3]["result"] == good_result("zero3"));
 }
+
+TEST_CASE("traffic that was not measured is not said to equal its formula") {
+  const Pretended programs;
+  for (const std::string& stage : kStages) {
+    Json result = good_result(stage);
+    result["iterations"][0]["skipped"] = true;
+    for (Json& rank : result["ranks"]) rank["sent_bytes_per_iteration"] = nullptr;
+    programs.result(stage, result);
+  }
+  const Outcome outcome = programs.run({"--width", "200"});
+  INFO(outcome.out << outcome.err);
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.out, "measured = formula: yes (memory; traffic was not measured)\n"));
+  CHECK(contains(outcome.out, "1 of 3 iterations was skipped"));
+  CHECK_FALSE(contains(outcome.out, "same bytes"));
+}
+
+TEST_CASE("scratch that is larger than the model states is named as such") {
+  const Pretended programs;
+  const bool large = GENERATE(false, true);
+  for (const std::string& stage : kStages) {
+    Json result = good_result(stage);
+    // With the 70 bytes of workspace: as many as ZeRO-2's model states, or one more.
+    for (Json& rank : result["ranks"]) {
+      const int states = stage == "zero3" ? 5344 : 6680;
+      rank["memory"]["communication"]["peak"] = states - 70 + (large && stage == "zero2" ? 1 : 0);
+      if (stage == "zero2") rank["peak_total"] = 20000;
+    }
+    programs.result(stage, result);
+  }
+  const Outcome outcome = programs.run({"--width", "200"});
+  INFO(outcome.out);
+  CHECK(outcome.status == 0);
+  CHECK(contains(outcome.out, "Of ZeRO-2's 20,000 B at the peak 6,681 B are scratch") == large);
+  CHECK(contains(outcome.out, "scratch (comm") == large);
+}

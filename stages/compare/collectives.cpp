@@ -39,7 +39,11 @@ std::string agreement(const StageRun& a, const StageRun& b) {
   if (!difference) return "same bits";
   std::string text = fmt::format("from iteration {}", difference->iteration);
   const auto &one = a.result->last().loss, &other = b.result->last().loss;
-  if (one && other) text += fmt::format(" ({:+.0e})", (*other - *one) / std::abs(*one));
+  if (one && other && *one == *other) {
+    text += " (same loss)";
+  } else if (one && other) {
+    text += fmt::format(" ({:+.0e})", (*other - *one) / std::abs(*one));
+  }
   return text;
 }
 
@@ -78,7 +82,7 @@ int show_collectives(const CompareOptions& options, const ProcessRunner& process
   table.group("ranks");
   std::string reason;  // why library is not available
   std::string device;
-  bool skips_differ = false;
+  bool skips_differ = false, fp16_library = false;
   json = Json::array();
   for (const int K : {2, 3, 4}) {
     const auto runs = run_all(options, processes, runner, K);
@@ -103,6 +107,7 @@ int show_collectives(const CompareOptions& options, const ProcessRunner& process
     for (const auto& [collectives, run] : runs) {
       if (!run.result) continue;
       device = run.result->on_device();
+      fp16_library = fp16_library || (collectives == "library" && run.result->dtype == "fp16");
       skips_differ = skips_differ || run.result->skipped() != runs.at("ring").result->skipped();
       row["fingerprints"][collectives] = run.result->last().fingerprint;
     }
@@ -120,8 +125,12 @@ int show_collectives(const CompareOptions& options, const ProcessRunner& process
       "ring adds in the order of the ring, and rounds each partial sum to the wire type; direct "
       "adds "
       "in the order of the ranks, in fp32; library adds as it likes.",
-      "With 2 ranks there is one addition, and a + b = b + a; from 3 on (a + b) + c is not "
-      "a + (b + c)."};
+      fmt::format(
+          "With 2 ranks there is one addition, and a + b = b + a{}; from 3 on (a + b) + c is "
+          "not a + (b + c).",
+          fp16_library ? " (in fp16 library may still differ: it divides after the sum is "
+                         "rounded, and skips where that overflows)"
+                       : "")};
   if (skips_differ) {
     notes.push_back(
         "Some skipped more iterations than others: in fp16 a sum can overflow before it is divided "

@@ -189,6 +189,22 @@ std::array<std::string, 2> about_peaks(const std::vector<StageResult>& results) 
   return text;
 }
 
+// Of a small model most of the peak is scratch, and the stages look more alike than they are.
+std::string about_scratch(const std::vector<StageResult>& results) {
+  for (const StageResult& result : results) {
+    const std::int64_t scratch =
+        largest_peak(result, "communication") + largest_peak(result, "workspace");
+    const std::int64_t states = measured_of(result, "model_states");
+    if (scratch <= states) continue;
+    return fmt::format(
+        "Of {}'s {} B at the peak {} B are scratch (communication and workspace), more than its "
+        "model states: scratch stays bounded as the model grows.",
+        display_name(result.stage), with_commas(fullest_rank(result).peak_total),
+        with_commas(scratch));
+  }
+  return "";
+}
+
 std::string about_traffic(const std::vector<StageResult>& results) {
   const StageResult& first = results.front();
   if (first.world_size == 1) return "One rank sends nothing.";
@@ -252,8 +268,9 @@ std::string comparison_table(const std::vector<StageResult>& results, int width)
 
 std::string what_it_means(const std::vector<StageResult>& results, int width) {
   const auto [less, more] = about_peaks(results);
-  const std::string notes[] = {about_states(results), less, more, about_traffic(results),
-                               about_time(results)};
+  const std::string notes[] = {
+      about_states(results), less, more, about_scratch(results), about_traffic(results),
+      about_time(results)};
   std::string text;
   for (const std::string& note : notes) {
     if (!note.empty()) text += "- " + wrap(note, width - 2, 2) + '\n';
@@ -267,13 +284,14 @@ std::string skipped_iterations(const std::vector<StageResult>& results, int widt
   const int all = static_cast<int>(first.iterations.size());
   if (skipped == 0) return "";
   if (skipped < all) {
+    const char* sent = !first.ranks[0].sent ? ""
+                       : skipped == 1       ? " It sends the same bytes as the others."
+                                            : " They send the same bytes as the others.";
     return "- " +
-           wrap(fmt::format(
-                    "{} of {} iterations {} skipped, because gradients overflowed{}. {} the same "
-                    "bytes as the others.",
-                    skipped, all, skipped == 1 ? "was" : "were",
-                    first.dtype == "fp16" ? " in fp16 until the loss scale was lower" : "",
-                    skipped == 1 ? "It sends" : "They send"),
+           wrap(fmt::format("{} of {} iterations {} skipped, because gradients overflowed{}.{}",
+                            skipped, all, skipped == 1 ? "was" : "were",
+                            first.dtype == "fp16" ? " in fp16 until the loss scale was lower" : "",
+                            sent),
                 width - 2, 2) +
            '\n';
   }

@@ -85,6 +85,7 @@ else
 fi
 # The kernels' tests, too, take the module beside them, not the emulated GPU of their build folder.
 export ZERO_GPU_LIBRARY=${ZERO_GPU_LIBRARY-}
+begin_checks=$SECONDS
 mkdir -p "$logs"
 logs=$(cd "$logs" && pwd)
 rm -f "$logs"/{first,summary,kernels,matrix,nccl,sanitizer,benchmark}.*  # of an earlier check
@@ -126,7 +127,7 @@ no_nccl=
 find_libraries
 
 # PyTorch has libraries of its own: it does not get the search path of this script.
-if "$python" -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
+if timeout 30 "$python" -c 'import torch; assert torch.cuda.is_available()' 2> /dev/null; then
   pytorch=$("$python" -c 'import torch; print("PyTorch", torch.__version__)')
   printf '#!/bin/sh\nLD_LIBRARY_PATH=%q exec %q "$@"\n' "$path_before" "$(type -P "$python")" \
     > "$logs/python"
@@ -142,9 +143,11 @@ at_once=$((cpus / 2 < 1 ? 1 : cpus / 2 > 6 ? 6 : cpus / 2))
 [ -z "$emulated" ] || at_once=2
 export programs emulated logs python pytorch_step nvcc at_once
 
-"$programs/stages/ddp" --device cuda --ranks 4 --layers 1 --heads 1 --channels 8 --context 8 \
-  --batch 4 --iterations 1 > "$logs/first.out" 2> "$logs/first.err" ||
+timeout --kill-after=5 30 "$programs/stages/ddp" --device cuda --ranks 4 --layers 1 --heads 1 \
+  --channels 8 --context 8 --batch 4 --iterations 1 > "$logs/first.out" 2> "$logs/first.err" || {
+  case $? in 124 | 137) say "nothing within 30 s" >> "$logs/first.err" ;; esac
   fail "no GPU that can be used: $(cat "$logs/first.err")"
+}
 card=$(sed -n 's/^device: \([^(]*\) (.*/\1/p' "$logs/first.err" | head -n 1)
 gpus=$(sed -n 's/^device: .* \([0-9]*\) GPUs\?.*/\1/p' "$logs/first.err" | head -n 1)
 [ -n "$gpus" ] || fail "not understood: $(cat "$logs/first.err")"
@@ -157,7 +160,8 @@ commit=$(cat "$programs/commit" 2> /dev/null ||
 
 # ---- the parts -----------------------------------------------------------------------------------
 
-# Seconds that a part may take, all of them together less than five minutes.
+# Seconds that a part may take: so many, and no more than is left of five minutes. A part that does
+# not end when it is told to is killed five seconds later.
 declare -A limits=([kernels]=70 [matrix]=60 [nccl]=20 [sanitizer]=50 [benchmark]=90)
 
 bad=0
@@ -173,14 +177,16 @@ say "${card:-unknown card}; commit $commit; driver ${driver:-unknown}, CUDA ${to
 for part in ${only//,/ }; do
   began=$SECONDS
   status=0
-  longest=$((limits[$part] - 5)) timeout --kill-after=5 "${limits[$part]}" \
+  limit=$((begin_checks + 290 - SECONDS))
+  limit=$((limit < 10 ? 10 : limit < limits[$part] ? limit : limits[$part]))
+  longest=$((limit - 5)) timeout --kill-after=5 "$limit" \
     "$here/parts.sh" "$part" > "$logs/$part.md" 2> "$logs/$part.part.err" || status=$?
   case $status in
     0) word=passed ;;
     77) word='left out' ;;
     *) word=FAILED bad=1 ;;
   esac
-  [ $status != 124 ] || say "it took more than ${limits[$part]} s" > "$logs/$part.verdict"
+  case $status in 124 | 137) say "it took more than $limit s" > "$logs/$part.verdict" ;; esac
   what=$(cat "$logs/$part.verdict" 2> /dev/null || tail -n 1 "$logs/$part.part.err")
   say "$part: $word: $what ($((SECONDS - began)) s)"
   say "| $part | $word | $what | $((SECONDS - began)) |" >> "$logs/summary.md"

@@ -181,9 +181,9 @@ TEST_CASE("embeddings agree with the CPU's", "[rows]") {
                                      {3, 5, 7, 17},
                                      {2, 33, 65, 257},
                                      {3, 17, 257, 5},
-                                     {3, 17, 264, 5},  // 16-byte accesses
-                                     {3, 86, 9, 3},    // more rows than threads in a block
-                                     {2, 3, 2057, 5},  // more channels than a block takes
+                                     {3, 17, 264, 5},   // 16-byte accesses
+                                     {3, 129, 2, 257},  // tokens first met after 256 rows
+                                     {2, 3, 2057, 5},   // more channels than a block takes
                                      {1, 3, 1023, 17},
                                      {5, 65, 3, 3},
                                      {0, 5, 7, 3}}) {

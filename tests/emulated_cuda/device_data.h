@@ -20,6 +20,7 @@ class DeviceData {
   explicit DeviceData(std::size_t n) : n_(n) { must(cudaMalloc(&data_, n * sizeof(T))); }
   explicit DeviceData(const std::vector<T>& from) : DeviceData(from.size()) {
     must(cudaMemcpy(data_, from.data(), n_ * sizeof(T), cudaMemcpyHostToDevice));
+    must(cudaDeviceSynchronize());  // the copy may still be on its way, and streams do not wait
   }
   ~DeviceData() { cudaFree(data_); }
   DeviceData(const DeviceData&) = delete;

@@ -33,8 +33,10 @@ struct Gpu {
     cudaFree(data);
   }
 
+  // In the stream that reads it: a copy in another one could still be on its way then.
   void fill(const Values& values) {
-    cudaMemcpy(data, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice);
+    cudaMemcpyAsync(data, values.data(), values.size() * sizeof(float), cudaMemcpyHostToDevice,
+                    stream);
   }
   Values read(std::size_t count) {
     cudaStreamSynchronize(stream);

@@ -37,6 +37,7 @@ DeviceMemory random_matrix(int n, unsigned seed) {
   check(
       cudaMemcpy(matrix.get(), values.data(), values.size() * sizeof(Bf16), cudaMemcpyHostToDevice),
       "cudaMemcpy");
+  wait();  // it may still be on its way, and the products' stream does not wait for it
   return matrix;
 }
 

@@ -113,6 +113,8 @@ void every_collective() {
   zero::check(cudaMalloc(&receive, kBytes), "cudaMalloc");
   const std::vector<std::byte> sent = some_bytes(kBytes);
   zero::check(cudaMemcpy(send, sent.data(), kBytes, cudaMemcpyHostToDevice), "cudaMemcpy");
+  // It may still be on its way, and the other stream does not wait for it.
+  zero::check(cudaDeviceSynchronize(), "cudaDeviceSynchronize");
 
   const std::vector<std::pair<ncclDataType_t, std::size_t>> types = {
       {ncclFloat32, 4}, {ncclFloat16, 2}, {ncclBfloat16, 2}};

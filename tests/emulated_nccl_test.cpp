@@ -4,12 +4,11 @@
 #include <atomic>
 #include <cstdlib>
 #include <functional>
-#include <mutex>
-#include <thread>
 
 #include "catch.h"
 #include "common/comm/threads.h"
 #include "tests/gpu_collectives.h"
+#include "tests/support/thread_ranks.h"
 
 namespace zero::test {
 namespace {
@@ -20,41 +19,9 @@ namespace {
 
 constexpr std::array kDtypes = {Dtype::fp32, Dtype::fp16, Dtype::bf16};
 
-struct Failure {
-  int rank;
-  std::string message;
-  bool aborted;  // it stopped because another rank had failed
-};
-
-// Runs `program` on K ranks; returns what they threw, in order.
 std::vector<Failure> run(int K, const std::function<void(Transport&)>& program,
                          double timeout = 60) {
-  ThreadGroup group(K, timeout);
-  std::mutex mutex;
-  std::vector<Failure> failures;
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < K; ++rank) {
-    threads.emplace_back([&, rank] {
-      ThreadTransport transport(group, rank);
-      const auto fail = [&](const char* message, bool aborted) {
-        {
-          const std::lock_guard lock(mutex);
-          failures.push_back({rank, message, aborted});
-        }
-        transport.abort(message);
-      };
-      try {
-        program(transport);
-        group.end(rank);
-      } catch (const Aborted& error) {
-        fail(error.what(), true);
-      } catch (const std::exception& error) {
-        fail(error.what(), false);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return failures;
+  return run_ranks(K, timeout, program);
 }
 
 void require_success(const std::vector<Failure>& failures) {

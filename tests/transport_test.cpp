@@ -12,6 +12,7 @@
 #include "common/comm/threads.h"
 #include "common/comm/world.h"
 #include "tests/collectives.h"
+#include "tests/support/thread_ranks.h"
 
 namespace zero {
 namespace {
@@ -39,41 +40,9 @@ class OpenTransport : public ThreadTransport {
   std::vector<std::byte> message_;
 };
 
-struct Failure {
-  int rank;
-  std::string message;
-  bool aborted;  // it stopped because another rank had failed
-};
-
-// Runs `program` on K ranks; returns what they threw, in order.
 std::vector<Failure> run(int K, const std::function<void(Transport&)>& program,
                          const OpenTransport::Look& look = {}, double timeout = 60) {
-  ThreadGroup group(K, timeout);
-  std::mutex mutex;
-  std::vector<Failure> failures;
-  std::vector<std::thread> threads;
-  for (int rank = 0; rank < K; ++rank) {
-    threads.emplace_back([&, rank] {
-      OpenTransport transport(group, rank, look);
-      const auto fail = [&](const char* message, bool aborted) {
-        {
-          const std::lock_guard lock(mutex);
-          failures.push_back({rank, message, aborted});
-        }
-        transport.abort(message);
-      };
-      try {
-        program(transport);
-        group.end(rank);
-      } catch (const Aborted& error) {
-        fail(error.what(), true);
-      } catch (const std::exception& error) {
-        fail(error.what(), false);
-      }
-    });
-  }
-  for (std::thread& thread : threads) thread.join();
-  return failures;
+  return run_ranks<OpenTransport>(K, timeout, program, look);
 }
 
 std::vector<float> values(View view) {

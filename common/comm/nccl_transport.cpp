@@ -1,20 +1,18 @@
 // Messages through NCCL; scalars through the host.
 #include "common/comm/nccl_transport.h"
 
+#include "common/comm/device_transport.h"
 #include "common/comm/nccl_connection.h"
 #include "common/comm/nccl_library.h"
 
 namespace zero {
 namespace {
 
-class NcclTransport : public Transport {
+class NcclTransport : public DeviceTransport {
  public:
   NcclTransport(Transport& host, CudaDevice& device, double timeout_seconds)
-      : host_(host), nccl_(host, device, timeout_seconds) {}
+      : DeviceTransport(host), nccl_(host, device, timeout_seconds) {}
 
-  int rank() const override { return host_.rank(); }
-  int world_size() const override { return host_.world_size(); }
-  int local_rank() const override { return host_.local_rank(); }
   // 4 MiB of fp32: a message costs a launch, some 10 microseconds, in which NVLink carries MiBs.
   std::int64_t chunk() const override { return 1024 * 1024; }
   std::unique_ptr<Communicator> make_library_communicator(Device& device, Trace& trace, Dtype wire,
@@ -23,21 +21,11 @@ class NcclTransport : public Transport {
   }
 
   void abort(const std::string& reason) noexcept override;
-  void check_peers(const Hop* hop) override { host_.check_peers(hop); }
-
-  void start_send(int to, std::span<const std::byte> bytes, const Hop* hop) override {
-    host_.start_send(to, bytes, hop);
-  }
-  void finish_send(int to, const Hop* hop) override { host_.finish_send(to, hop); }
-  void receive_bytes(int from, std::span<std::byte> bytes, const Hop* hop) override {
-    host_.receive_bytes(from, bytes, hop);
-  }
 
  protected:
   void transfer(const Message* out, const Message* in) override;
 
  private:
-  Transport& host_;
   NcclConnection nccl_;
 };
 

@@ -32,7 +32,7 @@ class GpuMember {
     if (carrier == Carrier::host) {
       device = std::make_unique<PlainDevice>(tracker, host.rank());
     } else {
-      const int gpu = carrier == Carrier::staged_one ? 0 : host.local_rank();
+      const int gpu = carrier == Carrier::staged_one ? 0 : host.rank();
       device = gpu_module().make_device(tracker, nullptr, true, host.rank(), gpu);
     }
     if (carrier == Carrier::nccl) {

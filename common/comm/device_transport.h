@@ -12,7 +12,6 @@ class DeviceTransport : public Transport {
 
   int rank() const override { return host_.rank(); }
   int world_size() const override { return host_.world_size(); }
-  int local_rank() const override { return host_.local_rank(); }
   void abort(const std::string& reason) noexcept override { host_.abort(reason); }
   void check_peers(const Hop* hop) override { host_.check_peers(hop); }
 

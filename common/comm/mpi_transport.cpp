@@ -7,8 +7,6 @@
 #include <optional>
 #include <thread>
 
-#include "common/comm/world.h"
-
 namespace zero {
 namespace {
 
@@ -26,7 +24,6 @@ MpiTransport::MpiTransport(double timeout_seconds) : timeout_(timeout_seconds) {
   check(MPI_Comm_rank(MPI_COMM_WORLD, &rank_), "MPI_Comm_rank");
   check(MPI_Comm_size(MPI_COMM_WORLD, &world_size_), "MPI_Comm_size");
   sends_.resize(static_cast<std::size_t>(world_size_));
-  local_rank_ = mpi_local_rank();
 }
 
 void MpiTransport::abort(const std::string& reason) noexcept { end_all(reason, 1); }

@@ -16,7 +16,6 @@ class MpiTransport : public Transport {
 
   int rank() const override { return rank_; }
   int world_size() const override { return world_size_; }
-  int local_rank() const override { return local_rank_; }
   std::unique_ptr<Communicator> make_library_communicator(Device& device, Trace& trace, Dtype wire,
                                                           std::int64_t chunk) override;
   void abort(const std::string& reason) noexcept override;
@@ -33,7 +32,6 @@ class MpiTransport : public Transport {
   const std::chrono::duration<double> timeout_;
   int rank_ = 0;
   int world_size_ = 1;
-  int local_rank_ = 0;
   std::vector<std::vector<MPI_Request>> sends_;  // under way, by destination
   std::optional<Waiting> elsewhere_;             // a wait for something else than a message
 };

@@ -38,7 +38,6 @@ class Transport {
 
   virtual int rank() const = 0;
   virtual int world_size() const = 0;
-  virtual int local_rank() const { return rank(); }  // among the ranks of this machine
 
   // `data` may be changed when it returns.
   void send(const Hop& hop, View data);

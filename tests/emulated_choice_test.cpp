@@ -151,7 +151,7 @@ TEST_CASE("a GPU that runs out of memory on the way says so in one line, and sta
     if (line.starts_with("device: ")) continue;
     ++told;
     CHECK_THAT(line, Contains("out of memory: \"") &&
-                         Contains(" B, but the GPU has no memory left: of its 400,000 B only ") &&
+                         Contains(", but the GPU has no memory left: of its 400,000 B only ") &&
                          Contains("; alive: ") &&
                          Contains("; model states on 3 ranks would be stage 0 ") &&
                          Contains("beside at least ") && Contains("none can fit"));

@@ -114,6 +114,16 @@ def parts_that_differ(a, b):
     return STRIDE * differ / len(a)
 
 
+def at_rest(display, window):
+    """The picture once it stays: one that is taken while it is drawn is half the one before."""
+    def stays():
+        before = display.picture(window)[2]
+        time.sleep(0.6)  # longer than the window is idle between two frames
+        pixels = display.picture(window)[2]
+        return pixels if before and pixels == before else None
+    return until(stays, "a picture that stays")
+
+
 def check_without_display(visualizer, run):
     """One line, that says what to do instead."""
     environment = {k: v for k, v in os.environ.items() if k not in ("DISPLAY", "WAYLAND_DISPLAY")}
@@ -133,16 +143,14 @@ def check_keys(display, visualizer, run):
     def drawn():
         width, height, pixels = display.picture(window)
         return pixels if (width, height) == (1280, 720) and colours(pixels) > 20 else None
-    before = until(drawn, "a picture of the run")
+    until(drawn, "a picture of the run")
 
     def shows_change(key, least):
-        """The picture after a key, in which at least this part of the pixels is another."""
-        nonlocal before
+        """After a key at least this part of the pixels is another."""
+        before = at_rest(display, window)
         display.type(window, key)
-        def changed():
-            pixels = display.picture(window)[2]
-            return pixels if parts_that_differ(before, pixels) > least else None
-        before = until(changed, f"a change with the key {key}")
+        until(lambda: parts_that_differ(before, display.picture(window)[2]) > least,
+              f"a change with the key {key}")
 
     shows_change("question", 0.2)  # the help lies over everything
     shows_change("Escape", 0.2)
@@ -191,7 +199,8 @@ def check_follow(display, visualizer, run, folder):
     def drawn():
         pixels = display.picture(window)[2]
         return pixels if colours(pixels) > 20 else None
-    before = until(drawn, "a picture of the run")
+    until(drawn, "a picture of the run")
+    before = at_rest(display, window)
     for name, lines in files.items():
         with open(growing / name, "ab") as file:
             file.write(b"".join(lines[len(lines) // 3:]))

@@ -1,0 +1,33 @@
+// What stands in a skeleton where something is to be written: it compiles, and is loud when it runs.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <string_view>
+
+namespace zero::exercise {
+
+// Thrown where an answer still has a blank.
+struct StillBlank : std::runtime_error {
+  using std::runtime_error::runtime_error;
+};
+
+// `blank("06_zero1", "step 3")` as a statement, or as the value of anything:
+// `const GradientNorm norm = blank(...)`. Always throws.
+class [[maybe_unused]] blank {
+ public:
+  blank(std::string_view exercise, std::string_view what) {
+    throw StillBlank(fmt::format(
+        "{} is still blank: write it, and remove the line blank(...); exercises/{}/README.md says "
+        "what to write",
+        what, exercise));
+  }
+  template <class T>
+  operator T() const {
+    throw StillBlank("");  // not reached: the constructor has thrown
+  }
+};
+
+}  // namespace zero::exercise

@@ -75,12 +75,19 @@ def _climb(build, exercise, source, seed, runner, folder):
     cases = instances(exercise, seed)
     run_one = stage.run_one if exercise.kind == "stage" else run_functions
 
-    def one(i):
-        place = runner.folder(folder, f"run{i}")
+    def one(i, again=""):
+        place = runner.folder(folder, f"run{i}{again}")
         return run_one(build, exercise, made / "answer", cases[i], place, runner)
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
         found = list(pool.map(one, range(len(cases))))
+    # A busy machine must not cost a point: what did not end gets a second run, alone, until one
+    # does not end again.
+    for i, findings in enumerate(found):
+        if any(finding.rung == ENDS for finding in findings):
+            found[i] = one(i, again=" again")
+            if any(finding.rung == ENDS for finding in found[i]):
+                break
     return [finding for findings in found for finding in findings], []
 
 

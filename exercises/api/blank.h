@@ -15,10 +15,12 @@ struct StillBlank : std::runtime_error {
 };
 
 // `blank("06_zero1", "step 3")` as a statement, or as the value of anything:
-// `const GradientNorm norm = blank(...)`. Always throws.
+// `const GradientNorm norm = blank(...)`. Always throws. What is named after these two is not
+// looked at: it would otherwise be unused as long as the blank is there.
 class [[maybe_unused]] blank {
  public:
-  blank(std::string_view exercise, std::string_view what) {
+  template <class... Given>
+  blank(std::string_view exercise, std::string_view what, const Given&...) {
     throw StillBlank(fmt::format(
         "{} is still blank: write it, and remove the line blank(...); exercises/{}/README.md says "
         "what to write",

@@ -1,4 +1,4 @@
-// What stands in a skeleton where something is to be written: it compiles, and is loud when it runs.
+// What stands in a skeleton where something is to be written: it compiles, and throws when it runs.
 #pragma once
 
 #include <fmt/format.h>

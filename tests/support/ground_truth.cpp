@@ -1,6 +1,8 @@
 // The ground truth of data-parallel training, in plain loops.
 #include "tests/support/ground_truth.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -42,7 +44,9 @@ float round_to(Dtype dtype, double x) {
   return static_cast<float>(rounded);
 }
 
-float decode(Dtype dtype, std::uint32_t bits) {
+}  // namespace
+
+float value_of_bits(Dtype dtype, std::uint32_t bits) {
   if (dtype == Dtype::fp32) return std::bit_cast<float>(bits);
   if (dtype == Dtype::bf16) return std::bit_cast<float>(bits << 16);
   const double sign = bits & 0x8000 ? -1 : 1;
@@ -53,6 +57,14 @@ float decode(Dtype dtype, std::uint32_t bits) {
   }
   return static_cast<float>(exponent == 0 ? sign * std::ldexp(mantissa, -24)
                                           : sign * std::ldexp(1024 + mantissa, exponent - 25));
+}
+
+namespace {
+
+// What JSON says in place of a number that is not finite is not a number.
+double number_in(const nlohmann::json& told, const char* key) {
+  const nlohmann::json& value = told.at(key);
+  return value.is_number() ? value.get<double>() : std::numeric_limits<double>::quiet_NaN();
 }
 
 // ---- the training ---------------------------------------------------------------------------
@@ -96,7 +108,7 @@ class Truth {
       : work_(work),
         dtype_(dtype),
         config_{work.layers, work.heads, work.channels, work.context, work.vocab},
-        model_(config_, work.ranks, 1),
+        model_(config_, work.ranks, work.seed),
         dataset_("", work.vocab),
         tracker_(place_),
         device_(make_cpu_device(tracker_, nullptr, true, 0, 1)),
@@ -110,9 +122,11 @@ class Truth {
     exp_avg = exp_avg_sq = Vector(N_, 0.0f);
   }
 
-  // One iteration, as the program told it. Returns what is wrong with it, or nothing.
-  std::string follow(const nlohmann::json& told) {
-    const std::string name = "iteration " + std::to_string(iteration_) + ": ";
+  // One iteration, as the program told it. Returns where it differs, if it does.
+  std::optional<TruthDifference> follow(const nlohmann::json& told) {
+    const auto differs = [&](const char* what, double expected, double actual) {
+      return TruthDifference{iteration_, what, expected, actual};
+    };
     std::vector<Vector> grads;
     double loss = 0;
     for (int rank = 0; rank < work_.ranks; ++rank) {
@@ -120,24 +134,26 @@ class Truth {
       grads.push_back(gradients(rank, part));
       loss += part / work_.ranks;
     }
-    if (told.at("loss") != loss) return name + "another loss";
-    if (told.at("loss_scale") != scale_) return name + "another loss scale";
-    ++iteration_;
+    const double its_loss = number_in(told, "loss"), its_scale = number_in(told, "loss_scale");
+    if (its_loss != loss) return differs("loss", loss, its_loss);
+    if (its_scale != scale_) return differs("loss scale", scale_, its_scale);
 
     const Vector average = average_of(grads);
     double squares = 0;
     for (const float g : average) squares += double{g} * g;
-    const double norm = std::sqrt(squares) / scale_;
-    if (told.at("skipped") != !std::isfinite(norm)) return name + "skipped, or not, wrongly";
-    if (!std::isfinite(norm)) {
+    const double norm = std::sqrt(squares) / scale_, its_norm = number_in(told, "gradient_norm");
+    const bool skips = !std::isfinite(norm), skipped = told.at("skipped").get<bool>();
+    if (skipped != skips) return differs("skipped", skips, skipped);
+    if (!skips && !(std::fabs(its_norm - norm) <= 1e-12 * norm))
+      return differs("norm", norm, its_norm);
+    ++iteration_;
+    if (skips) {
       if (dtype_ == Dtype::fp16) scale_ /= 2;
-      return "";
+      return std::nullopt;
     }
-    const double its_norm = told.at("gradient_norm");
-    if (!(std::fabs(its_norm - norm) <= 1e-12 * norm)) return name + "another norm";
     update(average, static_cast<float>(std::min(1.0, kClip / (its_norm + 1e-6)) / scale_));
     for (std::size_t i = 0; i < N_; ++i) params[i] = round_to(dtype_, master[i]);
-    return "";
+    return std::nullopt;
   }
 
   Vector params, master, exp_avg, exp_avg_sq;  // padding included
@@ -169,7 +185,7 @@ class Truth {
     for (std::size_t i = 0; i < N_; ++i) {
       std::uint32_t bits = 0;
       std::memcpy(&bits, bytes.data() + i * width, width);
-      result[i] = decode(dtype_, bits);
+      result[i] = value_of_bits(dtype_, bits);
     }
     return result;
   }
@@ -239,7 +255,7 @@ std::optional<std::size_t> first_difference(const std::vector<std::uint32_t>& bi
                                             const Vector& truth) {
   for (std::size_t i = 0; i < std::max(bits.size(), truth.size()); ++i) {
     if (i >= bits.size() || i >= truth.size()) return i;
-    if (std::bit_cast<std::uint32_t>(decode(dtype, bits[i])) !=
+    if (std::bit_cast<std::uint32_t>(value_of_bits(dtype, bits[i])) !=
         std::bit_cast<std::uint32_t>(truth[i]))
       return i;
   }
@@ -248,22 +264,37 @@ std::optional<std::size_t> first_difference(const std::vector<std::uint32_t>& bi
 
 }  // namespace
 
+Dtype dtype_of(const Work& work) {
+  return work.dtype == "fp32" ? Dtype::fp32 : work.dtype == "fp16" ? Dtype::fp16 : Dtype::bf16;
+}
+
+FollowedTruth follow_truth(const nlohmann::json& result, const Work& work, double loss_scale) {
+  Truth truth(work, dtype_of(work), loss_scale);
+  FollowedTruth followed;
+  for (const auto& iteration : result.at("iterations")) {
+    followed.difference = truth.follow(iteration);
+    if (followed.difference) break;
+  }
+  followed.parameters = std::move(truth.params);
+  followed.master = std::move(truth.master);
+  followed.exp_avg = std::move(truth.exp_avg);
+  followed.exp_avg_sq = std::move(truth.exp_avg_sq);
+  return followed;
+}
+
 std::vector<std::string> check_against_truth(const nlohmann::json& result, const Work& work,
                                              double loss_scale, const std::string& folder) {
   std::vector<std::string> wrong;
-  const Dtype dtype = work.dtype == "fp32"   ? Dtype::fp32
-                      : work.dtype == "fp16" ? Dtype::fp16
-                                             : Dtype::bf16;
-  Truth truth(work, dtype, loss_scale);
-  for (const auto& iteration : result.at("iterations")) {
-    const std::string found = truth.follow(iteration);
-    if (!found.empty()) wrong.push_back(found);
+  const FollowedTruth truth = follow_truth(result, work, loss_scale);
+  if (const auto& found = truth.difference) {
+    wrong.push_back(fmt::format("iteration {}: another {}: {}, expected {}", found->iteration,
+                                found->what, found->actual, found->expected));
   }
   const auto compare = [&](const std::string& state, Dtype type, const Vector& values) {
     const auto at = first_difference(read_state(folder, state), type, values);
     if (at) wrong.push_back(state + " differ first at " + std::to_string(*at));
   };
-  compare("parameters", dtype, truth.params);
+  compare("parameters", dtype_of(work), truth.parameters);
   compare("master", Dtype::fp32, truth.master);
   compare("exp_avg", Dtype::fp32, truth.exp_avg);
   compare("exp_avg_sq", Dtype::fp32, truth.exp_avg_sq);

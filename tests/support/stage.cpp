@@ -30,6 +30,8 @@ std::vector<std::string> Work::command(const std::string& stage) const {
                                     std::to_string(batch),
                                     "--iterations",
                                     std::to_string(iterations),
+                                    "--seed",
+                                    std::to_string(seed),
                                     "--timeout",
                                     "50",
                                     "--fill-nan",
@@ -77,7 +79,7 @@ Expected::Expected(const std::string& stage, const Work& work) {
   padded = num_parameters;
   while (padded % K != 0) ++padded;
   const std::int64_t shard = padded / K;
-  const std::int64_t largest_unit = std::max({embedding, block, head + padded - num_parameters});
+  const std::int64_t most = std::max({embedding, block, head + padded - num_parameters});
 
   const bool fp32_grads =
       std::find(work.more.begin(), work.more.end(), "--fp32-grads") != work.more.end();
@@ -87,7 +89,8 @@ Expected::Expected(const std::string& stage, const Work& work) {
   optimizer_states = M * (number >= 1 ? shard : padded);
   gradients = width * (number >= 2 ? shard : padded);
   parameters = width * (number >= 3 ? shard : padded);
-  temporary = width * (number < 2 ? 0 : number == 2 ? largest_unit : 2 * largest_unit);
+  largest_unit = width * most;
+  temporary = number < 2 ? 0 : number == 2 ? largest_unit : 2 * largest_unit;
   sent = width * (number < 3 ? 2 : 3) * shard * (K - 1);
 }
 

@@ -22,6 +22,7 @@ struct Work {
   int layers = 2, heads = 2, channels = 14, context = 7, vocab = 256;
   int batch = 120;
   int iterations = 3;
+  std::uint64_t seed = 1;         // of the initial weights
   std::vector<std::string> more;  // other options
 
   // The command line of `stage`, as threads, with --fill-nan and --quiet.
@@ -46,6 +47,7 @@ struct Expected {
   std::int64_t num_parameters, padded;
   std::int64_t parameters, gradients, optimizer_states;  // bytes, of every rank
   std::int64_t temporary;                                // bytes: the peak
+  std::int64_t largest_unit;                             // bytes, in the training type
   std::int64_t sent;  // bytes per iteration, of every rank; scalars not included
 };
 

@@ -1,8 +1,6 @@
 // What stands in a skeleton where something is to be written: it compiles, and throws when it runs.
 #pragma once
 
-#include <fmt/format.h>
-
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -21,10 +19,9 @@ class [[maybe_unused]] blank {
  public:
   template <class... Given>
   blank(std::string_view exercise, std::string_view what, const Given&...) {
-    throw StillBlank(fmt::format(
-        "{} is still blank: write it, and remove the line blank(...); exercises/{}/README.md says "
-        "what to write",
-        what, exercise));
+    throw StillBlank(std::string(what) +
+                     " is still blank: write it, and remove the line blank(...); exercises/" +
+                     std::string(exercise) + "/README.md says what to write");
   }
   template <class T>
   operator T() const {

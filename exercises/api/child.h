@@ -48,9 +48,10 @@ inline int run_child(int argc, char** argv, nlohmann::json (*answer)(const nlohm
     complain(std::string("cannot read the instance: ") + error.what());
     return wrongly_called;
   }
-  nlohmann::json result;
+  std::string result;
   try {
-    result = answer(instance);
+    // Text of the answer in it (of an exception) need not be UTF-8.
+    result = answer(instance).dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   } catch (const std::exception& error) {
     complain(error.what());
     return answer_threw;

@@ -6,6 +6,7 @@ import resource
 import selectors
 import signal
 import subprocess
+import threading
 import time
 
 OUTPUT = 64 << 10   # bytes of each stream that are kept; the rest is read and forgotten
@@ -40,6 +41,15 @@ class Ended:
         return f"it ended with status {self.status}"
 
 
+_stopped = threading.Event()
+
+
+def stop():
+    """Ends what runs, in every thread, with a KeyboardInterrupt there; nothing starts any more. For
+    whoever is interrupted."""
+    _stopped.set()
+
+
 def run(command, folder, limits, user=None):
     """Runs `command` in `folder` with an environment that holds nothing of ours, as the numeric
     user `user` (None: as this one), and kills it and its group when the time is over."""
@@ -63,34 +73,38 @@ def run(command, folder, limits, user=None):
                              **as_user)
     texts = {child.stdout: bytearray(), child.stderr: bytearray()}
     timed_out = False
-    with selectors.DefaultSelector() as selector:
-        for stream in texts:
-            os.set_blocking(stream.fileno(), False)
-            selector.register(stream, selectors.EVENT_READ)
-        # A grandchild may hold the streams open: the child's own end is waited for, not theirs.
-        while selector.get_map() or child.poll() is None:
-            left = began + limits.seconds - time.monotonic()
-            if left <= 0:
-                timed_out = child.poll() is None
-                break
-            ended = child.poll() is not None
-            events = selector.select(0 if ended else min(left, 0.05))
-            if ended and not events:
-                break
-            for key, _ in events:
-                piece = key.fileobj.read(1 << 16)
-                if piece:
-                    kept = texts[key.fileobj]
-                    kept += piece[:max(0, OUTPUT - len(kept))]
-                elif piece == b"":
-                    selector.unregister(key.fileobj)
     try:
-        os.killpg(child.pid, signal.SIGKILL)  # what it started, too
-    except (ProcessLookupError, PermissionError):
-        pass
-    child.wait()
-    for stream in texts:
-        stream.close()
+        with selectors.DefaultSelector() as selector:
+            for stream in texts:
+                os.set_blocking(stream.fileno(), False)
+                selector.register(stream, selectors.EVENT_READ)
+            # A grandchild may hold the streams open: the child's own end is waited for, not theirs.
+            while selector.get_map() or child.poll() is None:
+                if _stopped.is_set():
+                    raise KeyboardInterrupt
+                left = began + limits.seconds - time.monotonic()
+                if left <= 0:
+                    timed_out = child.poll() is None
+                    break
+                ended = child.poll() is not None
+                events = selector.select(0 if ended else min(left, 0.05))
+                if ended and not events:
+                    break
+                for key, _ in events:
+                    piece = key.fileobj.read(1 << 16)
+                    if piece:
+                        kept = texts[key.fileobj]
+                        kept += piece[:max(0, OUTPUT - len(kept))]
+                    elif piece == b"":
+                        selector.unregister(key.fileobj)
+    finally:
+        try:
+            os.killpg(child.pid, signal.SIGKILL)  # what it started, too
+        except (ProcessLookupError, PermissionError):
+            pass
+        child.wait()
+        for stream in texts:
+            stream.close()
     out, err = (bytes(text).decode("utf-8", "replace") for text in texts.values())
     return Ended(child.returncode, timed_out, out, err, time.monotonic() - began)
 

@@ -207,8 +207,8 @@ def claim(text):
 
 _DECLARATION = re.compile(
     r"(?:^|[;{}(])\s*(?P<type>(?:static\s+)?(?:const\s+)?(?!return\b|else\b|delete\b|using\b)"
-    r"[A-Za-z_][\w:]*(?:<[^;{}()]*>)?(?:\s+const)?[ \t]*[&*]*[ \t]*)(?<=[\s&*>])(?P<name>[A-Za-z_]\w*)\s*"
-    r"(?=[=({;:])", re.MULTILINE)
+    r"[A-Za-z_][\w:]*(?:<[^;{}()]*>)?(?:\s+const)?[ \t]*[&*]*[ \t]*)(?<=[\s&*>])"
+    r"(?P<name>[A-Za-z_]\w*)\s*(?=[=({;:])", re.MULTILINE)
 
 
 def declarations(mask, start, end):

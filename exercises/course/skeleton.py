@@ -351,7 +351,6 @@ def _code_lines(text):
 def _trivial(line):
     """Says nothing about the answer: brackets, an include, a namespace, a loop over an index, a
     return of a name."""
+    loop = r"for\((const)?(auto|int|std::size_t|std::int64_t)&?\w+[:=][^()]*\)\{?"
     return bool(len(re.sub(r"\W", "", line)) < 8 or line.startswith(("#", "namespace", "using"))
-                or re.fullmatch(r"for\((const)?(auto|int|std::size_t|std::int64_t)&?\w+[:=][^()]*\)\{?",
-                                line)
-                or re.fullmatch(r"return\w*;?", line))
+                or re.fullmatch(loop, line) or re.fullmatch(r"return\w*;?", line))

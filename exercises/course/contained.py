@@ -50,9 +50,10 @@ def stop():
     _stopped.set()
 
 
-def run(command, folder, limits, user=None):
+def run(command, folder, limits, user=None, group=None):
     """Runs `command` in `folder` with an environment that holds nothing of ours, as the numeric
-    user `user` (None: as this one), and kills it and its group when the time is over."""
+    user `user` (None: as this one) and group, and kills it and its group of processes when the time
+    is over."""
 
     def restrict():
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -63,7 +64,8 @@ def run(command, folder, limits, user=None):
         cpu = int(4 * limits.seconds) + 1  # several threads; in case it leaves its group
         resource.setrlimit(resource.RLIMIT_CPU, (cpu, cpu))
 
-    as_user = {} if user is None else {"user": user, "group": user, "extra_groups": []}
+    as_user = {} if user is None else {
+        "user": user, "group": user if group is None else group, "extra_groups": []}
     environment = {"PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": str(folder),
                    "TMPDIR": str(folder), "OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
     began = time.monotonic()

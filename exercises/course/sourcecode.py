@@ -11,8 +11,8 @@ _PIECE = re.compile(
     r"""|(?P<word>[A-Za-z_][A-Za-z0-9_]*)""", re.DOTALL | re.VERBOSE)
 
 _KEYWORDS = ("private protected public class struct union enum const constexpr consteval static "
-             "friend virtual volatile typename template namespace using return if else for while do "
-             "switch case default new delete this operator").split()
+             "friend virtual volatile typename template namespace using return if else for while "
+             "do switch case default new delete this operator").split()
 
 
 def code_of(text):

@@ -8,7 +8,7 @@ import subprocess
 import sys
 
 import sourcecode
-from exercise import FOLDER, PROJECT
+from exercise import FOLDER, PROJECT, Mistake
 
 # ---- zero:: ----
 
@@ -54,8 +54,9 @@ _WHY = {
         sched_set* pthread_kill process_vm_*""",
     "maps no memory": "mmap* munmap mprotect mremap shm_* sbrk brk memfd_* madvise mlock*",
     "loads no libraries": "dlopen dlmopen dlsym dlvsym dladdr* dl_iterate_phdr _dl_* __libc_dl*",
-    "reads no environment": "getenv secure_getenv setenv putenv unsetenv environ __environ _environ "
-                            "getpid getppid getuid geteuid gethostname uname getpw* getauxval",
+    "reads no environment": "getenv secure_getenv setenv putenv unsetenv environ __environ "
+                            "_environ getpid getppid getuid geteuid gethostname uname getpw* "
+                            "getauxval",
     "needs no network": "socket* connect bind listen accept* send sendto sendmsg recv* getaddrinfo "
                         "gethostby*",
     "makes no system calls": "syscall",
@@ -71,7 +72,8 @@ _C = """
     clock_gettime gettimeofday nanosleep usleep sleep difftime localtime* gmtime* strftime mktime
     setlocale localeconv pthread_* sem_* sched_yield
     __errno_location __assert_fail __assert __stack_chk_fail __stack_chk_guard __dso_handle
-    __tls_get_addr __libc_single_threaded __ctype_* __memcpy_chk __memset_chk __memmove_chk __str*_chk __*printf_chk
+    __tls_get_addr __libc_single_threaded __ctype_* __memcpy_chk __memset_chk __memmove_chk
+    __str*_chk __*printf_chk
     __*_finite __fpclassify* __signbit* __isnan* __isinf* __finite* __cxa_* __cxx_global_*
     __gxx_* __gcc_* _Unwind_* __once_proxy __clang_call_terminate _GLOBAL_OFFSET_TABLE_ __emutls_*
     __udivti3 __umodti3 __divti3 __modti3 __multi3 __mul*3 __div*3 __float* __fix* __extend*
@@ -249,6 +251,9 @@ def _symbols(path, *options):
 @functools.lru_cache(maxsize=None)
 def _library(path):
     """The kind of each symbol that a library has for others."""
+    if not path.exists():
+        raise Mistake(f"{path} is not built: ./exercise builds it, or cmake --build build --target "
+                      "course")
     options = [] if sys.platform == "darwin" else ["-D"]
     return {name.partition("@")[0]: kind
             for kind, name in _symbols(path, "--defined-only", *options)}
@@ -267,7 +272,9 @@ def _instructions(made):
     """No system call may hide in the machine code, whatever it was made from."""
     said = _tool("objdump", "-d", "--no-show-raw-insn", made / "answer.o")
     found = re.search(r"\t(syscall|sysenter|int +\$0x80|svc)\b", said)
-    return f"it has the instruction {found[1]}: this exercise makes no system calls" if found else ""
+    if found:
+        return f"it has the instruction {found[1]}: this exercise makes no system calls"
+    return ""
 
 
 def _tool(*command):

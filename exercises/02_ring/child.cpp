@@ -20,10 +20,14 @@ using Collective = void (*)(Ring&, std::span<float>);
 // Elements before and after the data, which nobody may write to.
 constexpr std::size_t kGuard = 16;
 
-// A NaN that is another one on each rank and in each place.
+// What stands in a rank's memory where nothing has been put: NaNs, different on each rank and in
+// each place. Around the data it is finite, so that adding to it shows as well.
 float garbage(int rank, std::size_t i) {
   return std::bit_cast<float>(0x7fc00000u + (static_cast<std::uint32_t>(rank + 1) << 16) +
                               static_cast<std::uint32_t>(i % 0x10000));
+}
+float guard(int rank, std::size_t i) {
+  return 3.0f + static_cast<float>(rank) + static_cast<float>(i) / 64;
 }
 
 Json bits_of(std::span<const float> values) {
@@ -59,7 +63,8 @@ void call(Collective collective, Ring& ring, Part& part) {
 Part prepare(const Ring& ring, const Json& values, bool own_only) {
   Part part;
   part.memory.resize(values.size() + 2 * kGuard);
-  for (std::size_t i = 0; i < part.memory.size(); ++i) part.memory[i] = garbage(ring.rank(), i);
+  for (std::size_t i = 0; i < part.memory.size(); ++i) part.memory[i] = guard(ring.rank(), i);
+  for (std::size_t i = 0; i < values.size(); ++i) part.data()[i] = garbage(ring.rank(), i);
   const Shard all{0, values.size()};
   const Shard given = own_only ? ring.shard(ring.rank()) : all;
   for (std::size_t i = given.begin; i < given.begin + given.size; ++i) {
@@ -89,8 +94,7 @@ Json run(const char* name, Collective collective, const Json& instance, bool own
     Json damaged = Json::array();  // positions of the guard, from the data's beginning
     for (std::size_t i = 0; i < part.memory.size(); ++i) {
       const bool inside = i >= kGuard && i < part.memory.size() - kGuard;
-      const auto bits = std::bit_cast<std::uint32_t>(part.memory[i]);
-      if (!inside && bits != std::bit_cast<std::uint32_t>(garbage(rank, i))) {
+      if (!inside && part.memory[i] != guard(rank, i)) {
         damaged.push_back(static_cast<std::int64_t>(i) - static_cast<std::int64_t>(kGuard));
       }
     }

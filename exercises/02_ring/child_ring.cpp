@@ -1,6 +1,8 @@
 // The ring between ranks that are threads: see child_ring.h.
 #include "exercises/02_ring/child_ring.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <functional>
 #include <stdexcept>
@@ -84,6 +86,7 @@ void Meeting::match(int from, int to) {
   if (!sender.send.open || sender.send.peer != to) return;
   if (!receiver.receive.open || receiver.receive.peer != from) return;
   if (sender.out.size() != receiver.in.size()) {
+    failed_ = true;
     throw std::invalid_argument(fmt::format(
         "in {} rank {} sends {} elements to rank {} (its {} message), which has room for {}",
         collective_, from, sender.out.size(), to, ordinal(sender.send.number), receiver.in.size()));
@@ -101,10 +104,14 @@ void Meeting::leave(int rank) {
 }
 
 void Meeting::end_if_stuck() const {
+  const auto waits = [](const Seat& at) { return at.send.open || at.receive.open; };
+  const auto may_come = [&](const Seat& at) { return !waits(at) && !at.left; };
+  if (failed_ || std::ranges::none_of(seats_, waits) || std::ranges::any_of(seats_, may_come))
+    return;
   std::string who;
   for (int rank = 0; rank < world_size_; ++rank) {
     const Seat& at = seat(rank);
-    std::string does;
+    std::string does = waits(at) ? "" : "has returned";
     if (at.send.open) {
       does = fmt::format("waits in send to rank {} (its {} message)", at.send.peer,
                          ordinal(at.send.number));
@@ -113,12 +120,9 @@ void Meeting::end_if_stuck() const {
       does += fmt::format("{} receive from rank {} (its {})", does.empty() ? "waits in" : " and in",
                           at.receive.peer, ordinal(at.receive.number));
     }
-    if (does.empty() && !at.left) return;  // it is at work, and may yet come
-    who += fmt::format("{}rank {} {}", rank > 0 ? "; " : "", rank,
-                       does.empty() ? "has returned" : does);
+    who += fmt::format("{}rank {} {}", rank > 0 ? "; " : "", rank, does);
   }
-  const bool all_left = std::ranges::all_of(seats_, &Seat::left);
-  if (!all_left) end_because_ranks_wait(fmt::format("{}: {}", collective_, who));
+  end_because_ranks_wait(fmt::format("{}: {}", collective_, who));
 }
 
 Shard ThreadRing::shard(int rank) const {

@@ -60,6 +60,7 @@ class Meeting {
   const int world_size_;
   std::mutex mutex_;
   std::vector<Seat> seats_;
+  bool failed_ = false;  // the error that was thrown says why nobody can go on
 };
 
 // One rank's end of a Meeting, which must outlive it, over vectors of `elements` elements.

@@ -21,8 +21,7 @@ std::span<float> shard_of(const Ring& ring, std::span<float> data, int rank) {
 // K chains at once, one per owner: the sum for an owner starts at the rank after it and ends there.
 void ring_reduce_scatter(Ring& ring, std::span<float> data) {
   const int K = ring.world_size();
-  std::vector<float> scratch(
-      ring.shard(0).size);  // what arrives; no shard is larger than the first
+  std::vector<float> scratch(ring.shard(0).size);  // no shard is larger than the first
   for (int step = 1; step < K; ++step) {
     const std::span<float> leaving = shard_of(ring, data, after(ring, -step));
     const std::span<float> own = shard_of(ring, data, after(ring, -step - 1));

@@ -88,33 +88,35 @@ def run_one(build, exercise, program, instance, place, runner):
     command = [program, *options(instance), "--json", "result.json", "--trace", ".",
                "--trace-iterations", "0", "--dump-state", "."]
     ended = runner.run(command, place, contained.Limits(exercise.seconds, exercise.memory))
-    if ended.timed_out or ended.status != 0:
-        text, look = failure(ended)
-        return [Finding(ENDS, text, look, case)]
+    failed = failure(ended) if ended.timed_out or ended.status != 0 else None
+    if failed and failed.rung == ENDS:
+        return [Finding(ENDS, failed.text, failed.look, case)]
     data = place.parent / f"{place.name}.data"
     data.mkdir()
-    missing = collect(place, data, instance["ranks"])
+    missing = collect(place, data, instance["ranks"], traces_only=bool(failed))
     if missing:
         return [Finding(ENDS, f"the program ended without the {missing} that it should have "
                               "written", "whether every iteration ends in report", case)]
     request = place.parent / f"{place.name}.json"
     request.write_text(json.dumps({"stage": os.path.basename(exercise.answer)[:-len(".cpp")],
-                                   "instance": instance, "folder": str(data)}))
+                                   "instance": instance, "folder": str(data),
+                                   "diverged": bool(failed)}))
     judged = contained.run([build.judge, request], data, JUDGE)
     if judged.timed_out or judged.status != 0:
         return [Finding(ENDS, "what the program wrote cannot be judged: "
                               f"{judged.err.strip() or judged.how()}", case=case)]
-    return [Finding(finding.rung, finding.text, finding.look, case)
-            for finding in findings_of(judged.out)]
+    findings = findings_of(judged.out) + ([failed] if failed else [])
+    return [Finding(finding.rung, finding.text, finding.look, case) for finding in findings]
 
 
-def collect(place, data, ranks):
+def collect(place, data, ranks, traces_only):
     """Copies a run's files from the answer's folder `place` to ours, `data`. Returns what is not
     there as it should be, "" when nothing."""
-    names = [("result.json", RESULT, "result"), ("index.json", RESULT, "state")]
-    for rank in range(ranks):
-        names.append((f"rank{rank}.jsonl", TRACE, f"trace of rank {rank}"))
-        names += [(f"rank{rank}_{state}.bin", STATE, f"state of rank {rank}") for state in STATES]
+    names = [(f"rank{rank}.jsonl", TRACE, f"trace of rank {rank}") for rank in range(ranks)]
+    if not traces_only:
+        names += [("result.json", RESULT, "result"), ("index.json", RESULT, "state")]
+        names += [(f"rank{rank}_{state}.bin", STATE, f"state of rank {rank}")
+                  for rank in range(ranks) for state in STATES]
     for name, limit, what in names:
         content = contained.read_data(place / name, limit)
         if content is None:
@@ -126,44 +128,52 @@ def collect(place, data, ranks):
 # ---- what a failed run says ---------------------------------------------------------------------
 
 # `rank 2, iteration 1, step "3. Reduce", unit block 1: what`, as every rank that fails writes it.
-FAILED = re.compile(r'rank (?P<rank>\d+)(, iteration (?P<iteration>\d+))?, step "(?P<step>\d+)[^"]*"'
-                    r'(, unit (?P<unit>[^:]+))?: (rank (?P=rank), )?(?P<what>.*)')
+FAILED = re.compile(r'rank (?P<rank>\d+)(, iteration (?P<iteration>\d+))?, '
+                    r'step "(?P<step>\d+)[^"]*"(, unit (?P<unit>[^:]+))?: '
+                    r'(rank (?P=rank), )?(?P<what>.*)')
 # What it was doing, when that was a collective.
 COLLECTIVE = re.compile(r"(stopped in )?(?P<name>\w+) \((ring|direct|after|collective)[^)]*\)")
 # Two ranks that met with different intentions.
 DISAGREE = re.compile(r"rank (?P<other>\d+) is doing something else: "
                       r"expected (?P<mine>.*); there (?P<theirs>.*)")
-INTENTION = re.compile(r"collective \d+ is (?P<name>\w+) \(\w+\) of (?P<range>\[.*?\)) in \w+(?P<rest>.*)")
+INTENTION = re.compile(r"collective \d+ is (?P<name>\w+) \(\w+\) of (?P<range>\[.*?\)) in \w+"
+                       r"(?P<rest>.*)")
 HOLD = re.compile(r"ranks (\d+) and (\d+) hold different bits: (.*): fingerprints .*")
+NORMS = re.compile(r"two ranks have different norms: (\S+) here, (\S+)")
 
 
 def failure(ended):
-    """How a run failed, in the words of the rank that failed first, or, when ranks waited for each
-    other in vain, where each of them was. Returns the text, and what to look at."""
+    """How a run failed, as a Finding: in the words of the rank that failed first, or, when ranks
+    waited for each other in vain, where each of them was. Ranks that reached the end of an
+    iteration with different bits have ended, with wrong numbers."""
     if ended.timed_out:
-        return ended.how(), "the loops, and the order in which the ranks call the collectives"
+        return Finding(ENDS, ended.how(),
+                       "the loops, and the order in which the ranks call the collectives")
     if ended.status < 0:
-        return ended.how(), "indices and pointers of your own, and Views of Buffers that are gone"
+        return Finding(ENDS, ended.how(),
+                       "indices and pointers of your own, and Views of Buffers that are gone")
     lines = [line for line in ended.err.splitlines() if line.strip()]
     told = [match for match in map(FAILED.fullmatch, lines) if match]
     if not told:
-        return "\n".join(lines[:8]) or ended.how(), ""
+        return Finding(ENDS, "\n".join(lines[:8]) or ended.how())
     first, what = told[0], told[0]["what"]
     different = HOLD.fullmatch(what)
     if different:
-        return (f"ranks {different[1]} and {different[2]} hold different {different[3]} "
-                f"after iteration {first['iteration']}",
-                "which ranks compute these positions, from which values, and how the others "
-                "get them")
-    if what.startswith("two ranks have different norms"):
-        return (f"{what}, in iteration {first['iteration']}",
-                "the norm in step 4: it is one number, of the whole gradient")
+        return Finding("numbers", f"ranks {different[1]} and {different[2]} hold different "
+                                  f"{different[3]} after iteration {first['iteration']}",
+                       "which ranks compute these positions, from which values, and how the "
+                       "others get them")
+    norms = NORMS.fullmatch(what)
+    if norms:
+        return Finding("numbers", f"two ranks have different norms in iteration "
+                                  f"{first['iteration']}: {norms[1]} and {norms[2]}",
+                       "the norm in step 4: it is one number, of the whole gradient")
     if COLLECTIVE.match(what):
-        return "\n".join(_in_vain(told)), ("what every rank calls here: all of them must call the "
-                                           "same collectives in the same order (global_norm and "
-                                           "report call all_gather_scalar)")
+        return Finding(ENDS, "\n".join(_in_vain(told)),
+                       "what every rank calls here: all of them must call the same collectives in "
+                       "the same order (global_norm and report call all_gather_scalar)")
     ranks = sorted({int(match["rank"]) for match in told if match["what"] == what})
-    return f"{_ranks(ranks)}, {_place(first)}: {what}", _look(what)
+    return Finding(ENDS, f"{_ranks(ranks)}, {_place(first)}: {what}", _look(what))
 
 
 def _in_vain(told):
@@ -172,9 +182,9 @@ def _in_vain(told):
     places = {}
     for match in told:
         doing = COLLECTIVE.match(match["what"])
-        what = f"{'waits in ' + doing['name'] if doing else 'failed'} ({_place(match)})"
+        what = f"{doing['name'] if doing else 'an error'} ({_place(match)})"
         places.setdefault(what, []).append(int(match["rank"]))
-    yield "the ranks do not meet: " + "; ".join(f"{_ranks(sorted(ranks))} {what}"
+    yield "the ranks do not meet: " + "; ".join(f"{_ranks(sorted(ranks))} in {what}"
                                                 for what, ranks in places.items())
     for match in told:
         disagree = DISAGREE.search(match["what"])

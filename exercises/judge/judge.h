@@ -2,7 +2,6 @@
 // it.
 #pragma once
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <stdexcept>
 #include <string>
@@ -27,6 +26,9 @@ struct Request {
   Work work;
   double loss_scale = 65536;
   std::string folder;
+  // The run ended in a report because its ranks held different bits: there are traces up to there,
+  // and nothing else.
+  bool diverged = false;
 };
 
 // A file that is missing, damaged, or contradicts another: one sentence.
@@ -35,8 +37,9 @@ struct Unusable : std::runtime_error {
 };
 
 struct Run {
-  nlohmann::json result;          // of --json, with everything that is read from it
-  std::vector<RankTrace> traces;  // of all ranks, complete
+  nlohmann::json result;          // of --json, with everything that is read from it; null: diverged
+  nlohmann::json claims;          // the closed form, in bytes
+  std::vector<RankTrace> traces;  // of all ranks; the last iteration has its event in any case
 };
 
 // Reads a run, and checks that its files agree with the request and with each other. Throws

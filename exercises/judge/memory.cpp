@@ -85,7 +85,7 @@ bool hidden(const Held& held) {
 void check_claims(const Request& request, const Run& run, const Expected& expected,
                   Findings& findings) {
   for (const Memory state : kModelStates) {
-    const std::int64_t claimed = run.result.at("closed_form").at(std::string(to_string(state)));
+    const std::int64_t claimed = run.claims.at(std::string(to_string(state)));
     if (claimed == bytes_kept(expected, state)) continue;
     findings.push_back(
         {"memory",

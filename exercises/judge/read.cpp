@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "common/memory/bytes.h"
 #include "exercises/judge/judge.h"
@@ -54,9 +55,33 @@ void check_result(const Request& request, const Json& result) {
                             "scalar_bytes_per_iteration"})
       integer(ranks.at(r), key);
   }
+}
+
+void check_claims(const Json& claims) {
   for (const char* key :
        {"parameters", "gradients", "optimizer_states", "sent_bytes_per_iteration"})
-    integer(result.at("closed_form"), key);
+    integer(claims, key);
+}
+
+// Ranks compare their bits when all of them have reached the end of the iteration, so that all of
+// it is in the trace, but for the event that says so. After it come the buffers that went with the
+// error; temporary ones may have been released before it.
+void end_iteration(RankTrace& trace) {
+  event::Iteration iteration;
+  std::set<std::int64_t> temporary;
+  for (const TraceEvent& event : trace.events) {
+    if (const auto* step = std::get_if<event::Step>(&event.what))
+      iteration.iteration = step->iteration;
+    const auto* allocate = std::get_if<event::Allocate>(&event.what);
+    if (allocate && allocate->category == Memory::temporary) temporary.insert(allocate->buffer);
+  }
+  auto freed = trace.events.end() - 1;  // the end itself
+  while (freed != trace.events.begin() && std::holds_alternative<event::Free>((freed - 1)->what))
+    --freed;
+  const auto rest = std::stable_partition(freed, trace.events.end() - 1, [&](const auto& event) {
+    return temporary.contains(std::get<event::Free>(event.what).buffer);
+  });
+  trace.events.insert(rest, TraceEvent{0, 0, iteration});
 }
 
 RankTrace read_trace(const Request& request, int rank) {
@@ -67,6 +92,7 @@ RankTrace read_trace(const Request& request, int rank) {
   check_equal("the rank in a trace", trace.header.rank, rank);
   while (auto event = reader.next()) trace.events.push_back(std::move(*event));
   if (!reader.ended()) throw Unusable(fmt::format("the trace of rank {} is cut off", rank));
+  if (request.diverged) end_iteration(trace);
   return trace;
 }
 
@@ -107,16 +133,21 @@ void check_trace(const Request& request, const Json& result, const RankTrace& tr
 
 Run read_run(const Request& request) {
   Run run;
-  try {
-    run.result = Json::parse(read_whole_file(request.folder + "/result.json"));
-    check_result(request, run.result);
-  } catch (const Json::exception& error) {
-    throw Unusable(
-        fmt::format("the result is not what a stage program writes: {}", shown(error.what())));
-  } catch (const Unusable&) {
-    throw;
-  } catch (const std::runtime_error&) {
-    throw Unusable("no result was written");
+  const auto json = [&](const char* what, const auto& read) {
+    try {
+      read();
+    } catch (const Json::exception& error) {
+      throw Unusable(
+          fmt::format("{} is not what a stage program writes: {}", what, shown(error.what())));
+    }
+  };
+  if (!request.diverged) {
+    json("the result", [&] {
+      run.result = Json::parse(read_whole_file(request.folder + "/result.json"));
+      check_result(request, run.result);
+      run.claims = run.result.at("closed_form");
+      check_claims(run.claims);
+    });
   }
   for (int rank = 0; rank < request.work.ranks; ++rank) {
     try {
@@ -124,7 +155,13 @@ Run read_run(const Request& request) {
     } catch (const TraceError&) {
       throw Unusable(fmt::format("the trace of rank {} is not what a stage program writes", rank));
     }
-    check_trace(request, run.result, run.traces.back());
+    if (!request.diverged) check_trace(request, run.result, run.traces.back());
+  }
+  if (request.diverged) {
+    json("a trace", [&] {
+      run.claims = Json::parse(run.traces[0].header.closed_form);
+      check_claims(run.claims);
+    });
   }
   return run;
 }

@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <optional>
 #include <tuple>
+#include <utility>
 
 #include "common/memory/bytes.h"
 #include "exercises/judge/judge.h"
@@ -60,6 +62,23 @@ std::int64_t most_scalars(const Request& request, const Expected& expected) {
   return bytes_of(dtype_of(request.work)) * expected.padded / 2;
 }
 
+std::optional<Finding> check_scalars(const Request& request, const Expected& expected,
+                                     const Run& run) {
+  if (request.diverged) return std::nullopt;
+  const std::int64_t most = most_scalars(request, expected);
+  for (const auto& rank : run.result.at("ranks")) {
+    const std::int64_t scalars = rank.at("scalar_bytes_per_iteration");
+    if (scalars <= most) continue;
+    return Finding{
+        "traffic",
+        fmt::format("rank {}: {} of scalars sent in an iteration; expected: a few "
+                    "numbers, less than {}",
+                    rank.at("rank").get<int>(), format_bytes(scalars), format_bytes(most)),
+        "what goes through all_gather_scalar: it is for single numbers"};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 Findings check_traffic(const Request& request, const Run& run) {
@@ -93,18 +112,8 @@ Findings check_traffic(const Request& request, const Run& run) {
   }
   if (!others.empty()) findings[0].text += "\nNot as expected on " + ranks_text(others) + ", too.";
 
-  for (const auto& rank : run.result.at("ranks")) {
-    const std::int64_t scalars = rank.at("scalar_bytes_per_iteration");
-    if (scalars <= most_scalars(request, expected)) continue;
-    findings.push_back({"traffic",
-                        fmt::format("rank {}: {} of scalars sent in an iteration; expected: a few "
-                                    "numbers, less than {}",
-                                    rank.at("rank").get<int>(), format_bytes(scalars),
-                                    format_bytes(most_scalars(request, expected))),
-                        "what goes through all_gather_scalar: it is for single numbers"});
-    break;
-  }
-  const std::int64_t claimed = run.result.at("closed_form").at("sent_bytes_per_iteration");
+  if (const auto scalars = check_scalars(request, expected, run)) findings.push_back(*scalars);
+  const std::int64_t claimed = run.claims.at("sent_bytes_per_iteration");
   if (claimed != expected.sent) {
     findings.push_back({"traffic",
                         fmt::format("the program claims to send {} in an iteration; {} sends {}",

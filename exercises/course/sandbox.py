@@ -11,6 +11,7 @@ import pathlib
 import shlex
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -23,6 +24,7 @@ from exercise import FOLDER, PROJECT, Mistake
 
 FIRST_USER = 62000     # numeric, and hopefully without a name
 USERS_PER_WORKER = 64  # one for compiling and one for each run
+WORKERS = 48           # on this machine
 PROCESSES = 128        # that a user may have, threads included
 
 WITHOUT = """an answer runs as another user, so grading needs one of these:
@@ -42,7 +44,7 @@ class Sandbox:
         self._hidden = [pathlib.Path(path).resolve() for path in
                         [PROJECT, build.folder, *hidden] if pathlib.Path(path).exists()]
         self._processors = tuple(processors)
-        self._holder = None
+        self._holder, self._numbers, self._lock = None, {}, threading.Lock()
         try:
             self.kind = self._choose(same_user)
             if self.kind != "same user":
@@ -61,6 +63,12 @@ class Sandbox:
             return "bubblewrap"
         raise Mistake(WITHOUT)
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
     def describe(self):
         return {
             "users and namespaces": "another user for each run, in namespaces without network",
@@ -78,14 +86,28 @@ class Sandbox:
             return _BubblewrapRunner(self, worker)
         return _UserRunner(self, worker)
 
+    def first_user(self, worker):
+        """A worker's users are nobody else's, also not those of another grading on this machine."""
+        with self._lock:
+            if worker not in self._numbers:
+                self._numbers[worker] = _take_number()
+            return FIRST_USER + self._numbers[worker][0] * USERS_PER_WORKER
+
     def place(self):
         """A new folder for what an answer is made from and writes."""
-        return pathlib.Path(tempfile.mkdtemp(dir=self.work))
+        path = pathlib.Path(tempfile.mkdtemp(dir=self.work))
+        path.chmod(0o711)
+        return path
+
+    def remove(self, place):
+        shutil.rmtree(place, ignore_errors=True)
 
     def close(self):
         if self._holder:
             self._holder.stdin.close()
             self._holder.wait()
+        for _, taken in self._numbers.values():
+            taken.close()
         shutil.rmtree(self.work, ignore_errors=True)
 
     def pinned(self, worker):
@@ -138,7 +160,7 @@ class _UserRunner(check.Runner):
 
     def __init__(self, sandbox, worker):
         self._sandbox, self._worker = sandbox, worker
-        self._first = FIRST_USER + worker * USERS_PER_WORKER
+        self._first = sandbox.first_user(worker)
         self._users = {}  # folder -> user
         self._lock = threading.Lock()
 
@@ -169,6 +191,26 @@ class _UserRunner(check.Runner):
             end_all_of(user)
 
 
+def _take_number():
+    """A number that no other process of this machine has, and the socket that holds it: a name
+    which goes when we go, however that may be."""
+    for number in range(WORKERS):
+        taken = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            if sys.platform == "linux":
+                taken.bind(f"\0zero-steps-grading-{number}")
+        except OSError:
+            taken.close()
+            continue
+        first = FIRST_USER + number * USERS_PER_WORKER
+        left = processes_by_user()  # by a grading that was killed
+        for user in range(first, first + USERS_PER_WORKER):
+            if user in left:
+                end_all_of(user)
+        return number, taken
+    raise Mistake("too many gradings at once on this machine")
+
+
 def _privileges():
     """No program with the set-user-id bit may bring privileges back."""
     return ["setpriv", "--no-new-privs"] if shutil.which("setpriv") else []
@@ -176,8 +218,8 @@ def _privileges():
 
 def end_all_of(user):
     """Kills every process of a user: also those that left their group and their parent."""
-    for _ in range(100):
-        if not processes_of(user):
+    for _ in range(200):
+        if user not in processes_by_user():
             return
         # As that user, who can signal nobody else: all at once, so that none forks in between.
         subprocess.run(["/bin/sh", "-c", "kill -9 -1"], user=user, group=user, extra_groups=[],
@@ -187,21 +229,22 @@ def end_all_of(user):
     raise RuntimeError(f"processes of user {user} do not end")
 
 
-def processes_of(user):
-    """Their ids; not of those that have ended and only wait for a parent to hear of it."""
-    found = []
+def processes_by_user():
+    """{user: ids}, without those that have ended and only wait for a parent to hear of it."""
+    found = {}
     for entry in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
         if not entry.isdigit():
             continue
         try:
+            # Not who owns the folder: a process can make root its owner.
             with open(f"/proc/{entry}/status", encoding="utf-8", errors="replace") as file:
                 status = file.read()
         except OSError:
             continue  # it has ended
-        ids = status.partition("\nUid:")[2].partition("\n")[0].split()
         state = status.partition("\nState:")[2].split()[:1]
-        if str(user) in ids and state != ["Z"]:
-            found.append(int(entry))
+        for user in set(status.partition("\nUid:")[2].partition("\n")[0].split()):
+            if state != ["Z"]:
+                found.setdefault(int(user), []).append(int(entry))
     return found
 
 

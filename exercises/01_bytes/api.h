@@ -27,7 +27,7 @@ struct StateBytes {
   std::int64_t optimizer_states = 0;  // master, exp_avg, exp_avg_sq, fp32 copy of the gradients
 };
 
-// N: how many parameters the model has, up to 10^12, without any padding.
+// N: how many parameters the model has, up to about 10^12, without any padding.
 std::int64_t num_parameters(const ModelShape& model);
 
 // stage: 0 (DDP), 1, 2 or 3 (ZeRO). rank: 0 to world_size - 1.

@@ -239,8 +239,8 @@ def _garbage(i, bits, garbage, absent):
     if absent:
         those = "contributions of ranks" if len(absent) > 1 else "contribution of rank"
         return (f"element {i} is NaN: when the function returned, the {those} "
-                f"{_ranks(sorted(absent))} had not arrived, since nothing waited for it; a slot is "
-                "NaN until then", "which calls wait, and for whom")
+                f"{_ranks(sorted(absent))} had not arrived, since nothing waited; a slot is NaN "
+                "until then", "which calls wait, and for whom")
     return (f"element {i} is NaN, though every contribution arrived and none is NaN: a slot was "
             "read before its contribution had arrived, or average before it was written",
             "what is read before the call that waits for it")

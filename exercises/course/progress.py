@@ -90,6 +90,9 @@ class Progress:
         self._change(exercise, begun=fingerprint(self.answer(exercise)), rung=None, score=0,
                      checked="")
 
+    def worked_on(self, exercise):
+        self._change(exercise)
+
     def checked(self, exercise, report, text):
         """`text`: the fingerprint of what was checked, taken before."""
         self._change(exercise, checked=text, rung=report.failed_rung, score=report.score,

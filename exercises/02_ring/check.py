@@ -39,16 +39,33 @@ def describe(instance):
 # ---- judgement ----
 
 def judge(instance, result, expected):
+    _check_shape(instance, result)
     findings = []
     for collective in COLLECTIVES:
         ranks = result[collective]
-        assert len(ranks) == instance["ranks"]
         for check in (_traffic, _numbers, _peak):
             # The first rank on which something is wrong says enough.
             found = (check(collective, instance, rank, ranks[rank], expected)
                      for rank in range(len(ranks)))
             findings += [finding for finding in found if finding][:1]
     return findings
+
+
+def _check_shape(instance, result):
+    """ValueError where `result` is not what child.cpp writes: whoever wrote it instead is told no
+    more than that."""
+    elements = len(instance["values"][0])
+    right = all(
+        len(result[collective]) == instance["ranks"] and all(
+            len(part["data"]) == elements
+            and all(type(bits) is int and 0 <= bits < 1 << 32 for bits in part["data"])
+            and all(kind in ("send", "receive") and type(peer) is int and type(size) is int
+                    for kind, peer, size in part["log"])
+            and type(part["peak"]) is int and all(type(at) is int for at in part["damaged"])
+            for part in result[collective])
+        for collective in COLLECTIVES)
+    if not right:
+        raise ValueError("not a result")
 
 
 def shard(instance, rank):

@@ -48,6 +48,7 @@ std::string ranks_text(const std::vector<int>& ranks) {
 
 std::string place_text(const event::Step& step) {
   if (step.iteration < 0) return "the start";
+  if (step.number == 0) return "the beginning of the iteration";
   std::string text = fmt::format("step {}", step.number);
   if (step.unit) text += ", unit " + shown(*step.unit);
   return text;

@@ -96,9 +96,9 @@ def _traffic(collective, instance, rank, part, expected):
         seen = [line for line in lines if line[0] == kind]
         for i, (_, other, _) in enumerate(seen):
             if other != peer or ranks == 1:
-                wanted = "there is nobody else" if ranks == 1 else f"expected {direction} rank {peer}"
+                wanted = "expected none" if ranks == 1 else f"expected {direction} rank {peer}"
                 return Finding("traffic", f"rank {rank}: {name} {kind}s its {_place(i)} message "
-                                          f"{direction} rank {other}; {wanted}",
+                                          f"{direction} rank {other}, {wanted}",
                                look="who is next to whom on the ring: each rank sends to one rank "
                                     "only, and receives from one only")
         there = [size for _, _, size in seen]

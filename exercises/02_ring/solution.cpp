@@ -18,8 +18,8 @@ std::span<float> shard_of(const Ring& ring, std::span<float> data, int rank) {
 
 }  // namespace
 
-// K chains at once, one per owner: the sum for an owner starts at the rank after it and ends there.
 void ring_reduce_scatter(Ring& ring, std::span<float> data) {
+  // K chains at once, one per owner: a sum starts at the rank after its owner and ends there.
   const int K = ring.world_size();
   std::vector<float> scratch(ring.shard(0).size);  // no shard is larger than the first
   for (int step = 1; step < K; ++step) {
@@ -32,8 +32,8 @@ void ring_reduce_scatter(Ring& ring, std::span<float> data) {
   for (float& value : shard_of(ring, data, ring.rank())) value /= static_cast<float>(K);
 }
 
-// The own shard leaves first; what arrives in one step leaves in the next.
 void ring_all_gather(Ring& ring, std::span<float> data) {
+  // The own shard leaves first; what arrives in one step leaves in the next.
   for (int step = 1; step < ring.world_size(); ++step) {
     const std::span<float> leaving = shard_of(ring, data, after(ring, 1 - step));
     const std::span<float> arriving = shard_of(ring, data, after(ring, -step));

@@ -26,8 +26,8 @@ def instances(random):
     chosen.append(_ordinary(random, ranks=1, size=13, padding=0))
     chosen.append(_ordinary(random, ranks=3, size=1, padding=0))
     # The loss scale at its ends.
-    chosen.append(_instance(random, 3, 5, 1, scale=1.0, window=3, schedule="inf good nan good good"))
-    chosen.append(_instance(random, 4, 3, 0, scale=2.0 ** 24, window=1, schedule="good good nan good"))
+    chosen.append(_instance(random, 3, 5, 1, 1.0, 3, "inf good nan good good"))
+    chosen.append(_instance(random, 4, 3, 0, 2.0 ** 24, 1, "good good nan good"))
     return chosen
 
 
@@ -138,7 +138,8 @@ def _check_shape(instance, result):
             all(is_number(part[name], bits) for name, bits in whole.items())
             and all(len(part[name]) == size and all(is_number(value, bits) for value in part[name])
                     for name, bits in arrays.items())
-            and type(part["steps"]) is int and type(part["updated"]) is bool and all(type(at) is int for at in part["damaged"])
+            and type(part["steps"]) is int and type(part["updated"]) is bool
+            and all(type(at) is int for at in part["damaged"])
             for part in ranks)
         for ranks in result)
     if not right:
@@ -158,9 +159,9 @@ def _norm(at, ranks, wanted):
         there = f"rank {rank}, {at}: global_norm returns {norm:.17g}"
         if wanted["norm"] is None:
             if math.isfinite(norm):
-                return [Finding("norm", f"{there}, expected infinity or NaN: an element of some rank "
-                                        "is", look="how an overflow on one rank becomes known to "
-                                                   "the others")]
+                return [Finding("norm", f"{there}, expected infinity or NaN, as an element of some "
+                                        "rank is",
+                                look="how an overflow on one rank becomes known to the others")]
         elif not abs(norm - wanted["norm"]) <= NORM * wanted["norm"]:
             return [Finding("norm", f"{there}, expected {wanted['norm']:.17g}",
                             look=_norm_look(norm, wanted["norm"]))]
@@ -246,15 +247,17 @@ def _numbers(at, ranks, wanted, instance, largest):
         for i, bits in enumerate(part["params"]):
             master = _fp32_of(part["master"][i])
             if bits != _fp16_bits(master):
+                right = _fp16(_fp16_bits(master))
                 return [Finding("numbers", f"{here}: params[{i}] is {_fp16(bits):.9g}, expected "
-                                           f"{_fp16(_fp16_bits(master)):.9g}: master[{i}], which is "
-                                           f"{master:.9g}, rounded to the nearest fp16",
+                                           f"{right:.9g}: the master, {master:.9g}, rounded to the "
+                                           "nearest fp16",
                                 look="what the forward pass of the next iteration will use")]
     return []
 
 
 _LOOK = {
-    "exp_avg": "what each gradient is multiplied by before AdamW sees it, and with which loss scale",
+    "exp_avg": "what each gradient is multiplied by before AdamW sees it, and which loss scale it "
+               "carries",
     "exp_avg_sq": "which gradient is squared, and with which beta it is averaged",
     "master": "the formula of the update, from the bias corrections to the weight decay, and which "
               "copy of the parameters it begins with",

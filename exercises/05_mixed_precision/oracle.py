@@ -18,8 +18,8 @@ def fp32_value(bits):
 
 
 def norm_of(grads):
-    """The 2-norm of the whole gradient, or None where an element is infinite or NaN. grads[rank] are
-    values. The squares of fp16 numbers are exact in fp64, and so is fsum but for its last rounding."""
+    """The 2-norm of the whole gradient, grads[rank] being values, or None where one is infinite or
+    NaN. Squares of fp16 numbers are exact in fp64, and so is fsum but for its last rounding."""
     values = [value for shard in grads for value in shard]
     if not all(math.isfinite(value) for value in values):
         return None
@@ -45,8 +45,8 @@ class Parameter:
 
 
 def expected(instance):
-    """For each iteration: the norm (None where it is not finite), the loss scale afterwards, how many
-    updates there have been, and the states, by rank; no states where they do not change."""
+    """For each iteration: the norm (None where it is not finite), the loss scale afterwards, how
+    many updates there have been, and the states by rank, where they change."""
     hyper = instance["hyper"]
     scale, good, step = instance["scale"], 0, 0
     shards = [[Parameter(fp32_value(bits)) for bits in shard] for shard in instance["master"]]

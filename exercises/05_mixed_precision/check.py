@@ -139,6 +139,7 @@ def _check_shape(instance, result):
             and all(len(part[name]) == size and all(is_number(value, bits) for value in part[name])
                     for name, bits in arrays.items())
             and type(part["steps"]) is int and type(part["updated"]) is bool
+            and type(part["blank"]) is str
             and all(type(at) is int for at in part["damaged"])
             for part in ranks)
         for ranks in result)
@@ -189,6 +190,8 @@ def _skips(at, ranks, wanted, before, grads):
            else "all gradients of all ranks are finite")
     for rank, (part, old) in enumerate(zip(ranks, before)):
         here = f"rank {rank}, {at}"
+        if part["blank"]:
+            return [Finding("skips", part["blank"])]
         if part["updated"] == skip:
             return [Finding("skips", f"{here}: update returns {_word(part['updated'])}, expected "
                                      f"{_word(not skip)}: {why}",

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstdint>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -129,13 +130,18 @@ Json iterate(std::vector<State>& states, const Json& grads, int iteration) {
   for (const Json& bits : grads) given.push_back(values_of<Fp16>(bits));
   std::vector<double> norms(given.size());
   std::vector<int> updated(given.size());
+  std::vector<std::string> blank(given.size());  // of update: global_norm can be checked alone
 
   const std::vector<int> for_norm =
       call(fmt::format("global_norm in iteration {}", iteration), K,
            [&](std::size_t rank, Ranks& ranks) { norms[rank] = global_norm(given[rank], ranks); });
   const std::vector<int> for_update = call(
       fmt::format("update in iteration {}", iteration), K, [&](std::size_t rank, Ranks& ranks) {
-        updated[rank] = update(states[rank].shard, given[rank], states[rank].scale, ranks);
+        try {
+          updated[rank] = update(states[rank].shard, given[rank], states[rank].scale, ranks);
+        } catch (const StillBlank& still) {
+          blank[rank] = still.what();
+        }
       });
 
   Json result = Json::array();
@@ -149,6 +155,7 @@ Json iterate(std::vector<State>& states, const Json& grads, int iteration) {
     }
     result.push_back({{"norm", std::bit_cast<std::uint64_t>(norms[rank])},
                       {"norm_all_gathers", for_norm[rank]},
+                      {"blank", blank[rank]},
                       {"updated", updated[rank] != 0},
                       {"update_all_gathers", for_update[rank]},
                       {"scale", bits_of(state.scale.scale)},

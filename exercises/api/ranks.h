@@ -2,6 +2,7 @@
 #pragma once
 
 #include <exception>
+#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +14,8 @@ namespace zero::exercise {
 // Ends the process from any thread, as run_child does where the answer threw: the other ranks may
 // wait for this one for ever.
 [[noreturn]] inline void end_because_a_rank_threw(const std::string& text) {
+  static std::mutex never_released;  // several may throw at once: the first one has the word
+  never_released.lock();
   complain(text);
   std::fflush(stderr);
   std::_Exit(answer_threw);

@@ -12,7 +12,7 @@
 #include "exercises/02_ring/child_ring.h"
 #include "exercises/api/ranks.h"
 
-namespace zero::exercise {
+namespace zero::exercise::child {
 namespace {
 
 using Json = nlohmann::json;
@@ -120,8 +120,8 @@ Json answer(const Json& instance) {
 }
 
 }  // namespace
-}  // namespace zero::exercise
+}  // namespace zero::exercise::child
 
 int main(int argc, char** argv) {
-  return zero::exercise::run_child(argc, argv, zero::exercise::answer);
+  return zero::exercise::run_child(argc, argv, zero::exercise::child::answer);
 }

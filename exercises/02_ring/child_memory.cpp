@@ -66,7 +66,7 @@ void operator delete[](void* memory, std::size_t, std::align_val_t alignment) no
   release(memory, header_of(alignment));
 }
 
-namespace zero::exercise {
+namespace zero::exercise::child {
 
 void count_memory() {
   held = peak = 0;
@@ -78,4 +78,4 @@ std::int64_t peak_of_memory() {
   return peak;
 }
 
-}  // namespace zero::exercise
+}  // namespace zero::exercise::child

@@ -9,7 +9,7 @@
 
 #include "exercises/api/child.h"
 
-namespace zero::exercise {
+namespace zero::exercise::child {
 namespace {
 
 // Messages of one rank in one collective. Far more than any ring of this exercise needs; an answer
@@ -144,4 +144,4 @@ void ThreadRing::exchange(int to, std::span<const float> out, int from, std::spa
   meeting_.post(rank_, &to, out, &from, in);
 }
 
-}  // namespace zero::exercise
+}  // namespace zero::exercise::child

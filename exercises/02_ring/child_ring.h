@@ -8,7 +8,8 @@
 
 #include "exercises/02_ring/api.h"
 
-namespace zero::exercise {
+// A namespace of its own: an answer may have classes of these names.
+namespace zero::exercise::child {
 
 // One line of a rank's log.
 struct Message {
@@ -87,4 +88,4 @@ class ThreadRing final : public Ring {
   const std::size_t elements_;
 };
 
-}  // namespace zero::exercise
+}  // namespace zero::exercise::child

@@ -15,7 +15,7 @@
 #include "exercises/05_mixed_precision/child_ranks.h"
 #include "exercises/api/ranks.h"
 
-namespace zero::exercise {
+namespace zero::exercise::child {
 namespace {
 
 using Json = nlohmann::json;
@@ -183,8 +183,8 @@ Json answer(const Json& instance) {
 }
 
 }  // namespace
-}  // namespace zero::exercise
+}  // namespace zero::exercise::child
 
 int main(int argc, char** argv) {
-  return zero::exercise::run_child(argc, argv, zero::exercise::answer);
+  return zero::exercise::run_child(argc, argv, zero::exercise::child::answer);
 }

@@ -8,7 +8,7 @@
 
 #include "exercises/api/child.h"
 
-namespace zero::exercise {
+namespace zero::exercise::child {
 namespace {
 
 // Of one rank in one call: an answer that gathers without end is stopped here.
@@ -67,4 +67,4 @@ void Meeting::end() const {
   end_because_ranks_wait(fmt::format("{}: {}", call_, who));
 }
 
-}  // namespace zero::exercise
+}  // namespace zero::exercise::child

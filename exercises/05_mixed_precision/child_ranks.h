@@ -8,7 +8,8 @@
 
 #include "exercises/05_mixed_precision/api.h"
 
-namespace zero::exercise {
+// A namespace of its own: an answer may have classes of these names.
+namespace zero::exercise::child {
 
 // What the ranks share during one call of the answer. Thread-safe: each rank calls with its own
 // number. Where ranks would wait for ever the process ends and says who waits for whom.
@@ -59,4 +60,4 @@ class ThreadRanks final : public Ranks {
   const int world_size_;
 };
 
-}  // namespace zero::exercise
+}  // namespace zero::exercise::child

@@ -198,6 +198,12 @@ def judge(instance, result, expected):
     runs = [(run["average"], run["never_arrived"]) for run in result]
     if len(runs) != len(instance["orders"]):
         raise ValueError("not one result for each order")
+    for run in result:
+        for side in ("before", "behind"):
+            if any(bits != instance["garbage"] for bits in run[side]):
+                return [Finding("arrived", f"something was written {side} average, which has "
+                                           f"{len(expected)} elements",
+                                "which elements the last loop goes over")]
     for average, absent in runs:
         if not set(absent) <= set(range(len(instance["contributions"]))):
             raise ValueError("not ranks")

@@ -87,6 +87,14 @@ class OrderedInbox : public Inbox {
   std::size_t arrived_ = 0;               // so many of order_
 };
 
+json bits_of(std::span<const Half> values) {
+  json bits = json::array();
+  for (const Half x : values) bits.push_back(x.bits);
+  return bits;
+}
+
+constexpr std::size_t kRoom = 16;  // elements
+
 json answer(const json& instance) {
   std::vector<std::vector<Half>> sent;
   for (const json& contribution : instance.at("contributions")) {
@@ -97,11 +105,14 @@ json answer(const json& instance) {
   json results = json::array();
   for (const json& order : instance.at("orders")) {
     OrderedInbox inbox(instance.at("rank"), sent, order);
-    std::vector<Half> average(sent.front().size(), garbage);
+    // With room on both sides, to see what is written beside it.
+    std::vector<Half> memory(sent.front().size() + 2 * kRoom, garbage);
+    const std::span<Half> average = std::span(memory).subspan(kRoom, sent.front().size());
     reduce_in_rank_order(inbox, average);
-    json bits = json::array();
-    for (const Half x : average) bits.push_back(x.bits);
-    results.push_back({{"average", bits}, {"never_arrived", inbox.never_arrived()}});
+    results.push_back({{"average", bits_of(average)},
+                       {"before", bits_of(std::span(memory).first(kRoom))},
+                       {"behind", bits_of(std::span(memory).last(kRoom))},
+                       {"never_arrived", inbox.never_arrived()}});
   }
   return results;
 }

@@ -104,8 +104,7 @@ class Sandbox:
 
     def close(self):
         if self._holder:
-            self._holder.stdin.close()
-            self._holder.wait()
+            _end(self._holder)
         for _, taken in self._numbers.values():
             taken.close()
         shutil.rmtree(self.work, ignore_errors=True)
@@ -216,6 +215,21 @@ def _privileges():
     return ["setpriv", "--no-new-privs"] if shutil.which("setpriv") else []
 
 
+def _status_of_all():
+    """What the kernel says of each process."""
+    for entry in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
+        if entry.isdigit():
+            try:
+                with open(f"/proc/{entry}/status", encoding="utf-8", errors="replace") as file:
+                    yield int(entry), file.read()
+            except OSError:
+                pass  # it has ended
+
+
+def _said(status, name):
+    return status.partition(f"\n{name}:")[2].partition("\n")[0].split()
+
+
 def end_all_of(user):
     """Kills every process of a user: also those that left their group and their parent."""
     for _ in range(200):
@@ -232,20 +246,17 @@ def end_all_of(user):
 def processes_by_user():
     """{user: ids}, without those that have ended and only wait for a parent to hear of it."""
     found = {}
-    for entry in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
-        if not entry.isdigit():
-            continue
-        try:
-            # Not who owns the folder: a process can make root its owner.
-            with open(f"/proc/{entry}/status", encoding="utf-8", errors="replace") as file:
-                status = file.read()
-        except OSError:
-            continue  # it has ended
-        state = status.partition("\nState:")[2].split()[:1]
-        for user in set(status.partition("\nUid:")[2].partition("\n")[0].split()):
-            if state != ["Z"]:
-                found.setdefault(int(user), []).append(int(entry))
+    for process, status in _status_of_all():
+        # Not who owns its folder: a process can make that root.
+        if _said(status, "State")[:1] != ["Z"]:
+            for user in set(_said(status, "Uid")):
+                found.setdefault(int(user), []).append(process)
     return found
+
+
+def _threads_of(user):
+    return sum(int(_said(status, "Threads")[0]) for _, status in _status_of_all()
+               if str(user) in _said(status, "Uid") and _said(status, "Threads"))
 
 
 def _hold_namespaces(seen, hidden, work):
@@ -259,9 +270,14 @@ def _hold_namespaces(seen, hidden, work):
                               stderr=subprocess.DEVNULL, text=True)
     if holder.stdout.readline() == "ready\n":
         return holder
-    holder.stdin.close()
-    holder.wait()
+    _end(holder)
     return None
+
+
+def _end(holder):
+    holder.stdin.close()
+    holder.stdout.close()
+    holder.wait()
 
 
 def _mounts(seen, hidden, work):
@@ -335,6 +351,8 @@ class _BubblewrapRunner(check.Runner):
             words += ["--ro-bind", beside, beside]
         words += ["--bind", folder, folder, "--chdir", folder, "--"]
         pinned = sandbox.pinned(self._worker)
+        # They count with everything else that this user runs.
+        limits = dataclasses.replace(limits, processes=PROCESSES + _threads_of(os.getuid()))
         ended = contained.run([*words, *pinned, *command], folder, limits)
         if ended.status > 128 and not ended.timed_out:
             try:

@@ -43,20 +43,19 @@ EVIDENCE = """
 _WHY = {
     "needs no files": """open open64 openat* creat* fopen* fdopen freopen* fclose read write pread*
         pwrite* readv writev fread fgets fgetc getc getchar getline getdelim gets scanf fscanf
-        __isoc* lseek* stat* fstat* lstat* __xstat* __fxstat* access unlink* remove rename* link
-        symlink* mkdir* rmdir chdir chmod chown fchmod truncate* ftruncate* opendir readdir*
-        tmpfile* mkstemp* mkdtemp dup dup2 fcntl* ioctl pipe* fseek* ftell* rewind realpath
-        readlink* std::basic_ifstream* std::basic_ofstream* std::basic_fstream*
+        __isoc*_scanf __isoc*_fscanf lseek* stat* fstat* lstat* __xstat* __fxstat* access unlink*
+        remove rename* link symlink* mkdir* rmdir chdir chmod chown fchmod truncate* ftruncate*
+        opendir readdir* tmpfile* mkstemp* mkdtemp dup dup2 fcntl* ioctl pipe* fseek* ftell* rewind
+        realpath readlink* std::basic_ifstream* std::basic_ofstream* std::basic_fstream*
         std::basic_filebuf* std::filesystem::* std::__basic_file* __gnu_cxx::stdio_*""",
-    "starts no processes": """fork vfork clone* exec* system popen pclose posix_spawn* wait waitpid
-        wait3 wait4 kill killpg tgkill raise ptrace setsid setpgid daemon nice prctl setuid setgid
-        seteuid setresuid setrlimit* unshare setns chroot mount umount* signal sigaction alarm
-        sched_set* pthread_kill process_vm_*""",
+    "needs no other processes": """fork vfork clone* exec* system popen pclose posix_spawn* wait
+        waitpid wait3 wait4 kill killpg tgkill raise ptrace setsid setpgid daemon nice prctl setuid
+        setgid seteuid setresuid setrlimit* unshare setns chroot mount umount* signal sigaction
+        alarm sched_set* pthread_kill process_vm_* getpid getppid""",
     "maps no memory": "mmap* munmap mprotect mremap shm_* sbrk brk memfd_* madvise mlock*",
     "loads no libraries": "dlopen dlmopen dlsym dlvsym dladdr* dl_iterate_phdr _dl_* __libc_dl*",
     "reads no environment": "getenv secure_getenv setenv putenv unsetenv environ __environ "
-                            "_environ getpid getppid getuid geteuid gethostname uname getpw* "
-                            "getauxval",
+                            "_environ getuid geteuid gethostname uname getpw* getauxval",
     "needs no network": "socket* connect bind listen accept* send sendto sendmsg recv* getaddrinfo "
                         "gethostby*",
     "makes no system calls": "syscall",
@@ -73,7 +72,7 @@ _C = """
     setlocale localeconv pthread_* sem_* sched_yield
     __errno_location __assert_fail __assert __stack_chk_fail __stack_chk_guard __dso_handle
     __tls_get_addr __libc_single_threaded __ctype_* __memcpy_chk __memset_chk __memmove_chk
-    __str*_chk __*printf_chk
+    __str*_chk __*printf_chk sscanf __isoc*_sscanf __isoc*_str* __isoc*_wcs*
     __*_finite __fpclassify* __signbit* __isnan* __isinf* __finite* __cxa_* __cxx_global_*
     __gxx_* __gcc_* _Unwind_* __once_proxy __clang_call_terminate _GLOBAL_OFFSET_TABLE_ __emutls_*
     __udivti3 __umodti3 __divti3 __modti3 __multi3 __mul*3 __div*3 __float* __fix* __extend*

@@ -1,0 +1,6 @@
+// Ends the program with success before there is a result.
+// rung: ends
+// says: without the results
+#include <cstdlib>
+
+void attack() { std::exit(0); }

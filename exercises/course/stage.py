@@ -6,14 +6,14 @@ import re
 
 import contained
 from exercise import ENDS
-from ladder import Finding, findings_of
+from ladder import Finding
 
 # As the ground truth trains: kTruthOptions in tests/support/ground_truth.h.
 TRAINING = ["--learning-rate", "0.003", "--warmup", "5", "--clip", "1", "--weight-decay", "0.1"]
 
 STATES = ("parameters", "master", "exp_avg", "exp_avg_sq")
 RESULT = 1 << 20        # bytes that a run's result may have; index.json, too
-TRACE = 32 << 20        # the trace of a rank
+TRACE = 8 << 20         # the trace of a rank
 STATE = 1 << 20         # a state of a rank
 JUDGE = contained.Limits(seconds=30, memory=4 << 30)
 
@@ -82,7 +82,21 @@ def options(instance):
 
 def run_one(build, exercise, program, instance, place, runner):
     """What is wrong with one run of the stage program `program`."""
+    findings, again = judged_run(build, exercise, program, instance, place, runner)
+    if again:
+        # The loss of an iteration only shows that the one before left another state than it
+        # should: run up to there, the program shows which.
+        shorter = dict(instance, iterations=again, more=until(instance["more"], again))
+        folder = runner.folder(place.parent, f"{place.name} until {again}")
+        earlier, _ = judged_run(build, exercise, program, shorter, folder, runner)
+        findings = [_with_cause(finding, earlier) for finding in findings]
     case = describe(instance)
+    return [Finding(finding.rung, finding.text, finding.look, case) for finding in findings]
+
+
+def judged_run(build, exercise, program, instance, place, runner):
+    """Findings of one run, and after how many iterations a run should stop that tells more, or
+    0."""
     # All in one folder, with names that are known: nothing is looked up where the answer could
     # lead us elsewhere.
     command = [program, *options(instance), "--json", "result.json", "--trace", ".",
@@ -90,13 +104,13 @@ def run_one(build, exercise, program, instance, place, runner):
     ended = runner.run(command, place, contained.Limits(exercise.seconds, exercise.memory))
     failed = failure(ended) if ended.timed_out or ended.status != 0 else None
     if failed and failed.rung == ENDS:
-        return [Finding(ENDS, failed.text, failed.look, case)]
+        return [failed], 0
     data = place.parent / f"{place.name}.data"
     data.mkdir()
     missing = collect(place, data, instance["ranks"], traces_only=bool(failed))
     if missing:
         return [Finding(ENDS, f"the program ended without the {missing} that it should have "
-                              "written", "whether every iteration ends in report", case)]
+                              "written", "whether every iteration ends in report")], 0
     request = place.parent / f"{place.name}.json"
     request.write_text(json.dumps({"stage": os.path.basename(exercise.answer)[:-len(".cpp")],
                                    "instance": instance, "folder": str(data),
@@ -104,9 +118,28 @@ def run_one(build, exercise, program, instance, place, runner):
     judged = contained.run([build.judge, request], data, JUDGE)
     if judged.timed_out or judged.status != 0:
         return [Finding(ENDS, "what the program wrote cannot be judged: "
-                              f"{judged.err.strip() or judged.how()}", case=case)]
-    findings = findings_of(judged.out) + ([failed] if failed else [])
-    return [Finding(finding.rung, finding.text, finding.look, case) for finding in findings]
+                              f"{judged.err.strip() or judged.how()}")], 0
+    told = json.loads(judged.out)
+    findings = [Finding(one["rung"], one["text"], one["look"]) for one in told]
+    return findings + ([failed] if failed else []), max([one["again"] for one in told], default=0)
+
+
+def until(more, iterations):
+    """The options `more` for so many iterations only."""
+    if "--overflow-at" in more:
+        at = more.index("--overflow-at")
+        if int(more[at + 1].split(":")[1]) >= iterations:
+            return more[:at] + more[at + 2:]
+    return more
+
+
+def _with_cause(finding, earlier):
+    if finding.rung != "numbers":
+        return finding
+    causes = [other for other in earlier if other.rung == "numbers"]
+    if not causes:
+        return finding
+    return Finding(finding.rung, f"{finding.text}\nThe cause: {causes[0].text}", causes[0].look)
 
 
 def collect(place, data, ranks, traces_only):

@@ -16,6 +16,9 @@ namespace zero::judge {
 // As course/ladder.py has it, without the case.
 struct Finding {
   std::string rung, text, look;
+  // After so many iterations the state would tell more, if the program were run again and stopped
+  // there; 0: it would not.
+  int again = 0;
 };
 using Findings = std::vector<Finding>;
 

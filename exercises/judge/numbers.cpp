@@ -16,6 +16,13 @@ namespace {
 
 using Json = nlohmann::json;
 
+// " (3 times as large; K = 3)"; nothing where that says nothing.
+std::string ratio_text(const Request& request, double actual, double expected) {
+  const double times = actual / expected;
+  if (!std::isfinite(times) || times <= 0 || std::fabs(times - 1) < 0.01) return "";
+  return fmt::format(" ({:.4g} times as large; K = {})", times, request.work.ranks);
+}
+
 Finding iteration_differs(const Request& request, const TruthDifference& difference) {
   const std::string where =
       fmt::format("iteration {} of {}: ", difference.iteration + 1, request.work.iterations);
@@ -25,16 +32,17 @@ Finding iteration_differs(const Request& request, const TruthDifference& differe
             where + fmt::format("the mean loss of the ranks is {}; expected: {}", difference.actual,
                                 difference.expected),
             first ? "step 1: which parameters each unit's forward is given, and which micro-batch"
-                  : fmt::format("what iteration {} left in the parameters: steps 3 to 6, and the "
-                                "parameters that step 1 is given",
-                                difference.iteration)};
+                  : fmt::format("what iteration {} left in the parameters, and the parameters that "
+                                "step 1 is given",
+                                difference.iteration),
+            difference.iteration};
   }
   if (difference.what == "skipped") {
     return {"numbers",
             where + (difference.expected != 0
                          ? "updated, although a gradient overflowed; expected: every rank skips"
                          : "skipped, although no gradient overflowed"),
-            "the norm in step 4: is it that of the whole averaged gradient, before any update?"};
+            "the norm in step 4, and gradients that nobody wrote: fresh memory holds NaN here"};
   }
   if (difference.what == "loss scale") {
     return {"numbers",
@@ -42,10 +50,7 @@ Finding iteration_differs(const Request& request, const TruthDifference& differe
                                 difference.expected),
             "the loss scaler in step 4: it must hear of every iteration, once"};
   }
-  std::string ratio;
-  const double times = difference.actual / difference.expected;
-  if (std::isfinite(times) && times > 0)
-    ratio = fmt::format(" ({:.4g} times as large; K = {})", times, request.work.ranks);
+  const std::string ratio = ratio_text(request, difference.actual, difference.expected);
   return {"numbers",
           where + fmt::format("the norm of the averaged gradient is {}; expected: {}{}",
                               difference.actual, difference.expected, ratio),
@@ -87,14 +92,16 @@ class StateCheck {
   }
 
   bool differs() const { return different_ > 0; }
-  // Nothing when every element is held, and as it should be.
-  std::string text() const {
+  // Nothing when every element is held, and as it should be. `skipped`: the last iteration was.
+  std::string text(bool skipped) const {
     if (different_ > 0) {
       return fmt::format(
-          "rank {}: {} of {} is {} after the last iteration; expected: {}; {} of its {} elements "
+          "rank {}: {} of {} is {} after iteration {}; expected: {}{}; {} of its {} elements "
           "differ",
           rank_, state_, element_text(request_, static_cast<std::int64_t>(first_)), actual_,
-          truth_[first_], with_commas(different_), with_commas(size_));
+          request_.work.iterations, skipped ? ", which should have changed nothing" : "",
+          truth_[first_], ratio_text(request_, actual_, truth_[first_]), with_commas(different_),
+          with_commas(size_));
     }
     for (std::size_t i = 0; i < held_.size(); ++i) {
       if (!held_[i]) {
@@ -149,18 +156,20 @@ class StateCheck {
   std::int64_t size_ = 0, different_ = 0;  // of that rank
 };
 
-Findings check_state(const Request& request, const FollowedTruth& truth) {
+Findings check_state(const Request& request, const FollowedTruth& truth, bool skipped) {
   const Json index = Json::parse(read_whole_file(request.folder + "/index.json"));
   StateCheck exp_avg(request, "exp_avg", Dtype::fp32, truth.exp_avg);
   StateCheck exp_avg_sq(request, "exp_avg_sq", Dtype::fp32, truth.exp_avg_sq);
   StateCheck master(request, "master", Dtype::fp32, truth.master);
   StateCheck params(request, "parameters", dtype_of(request.work), truth.parameters);
   for (StateCheck* state : {&exp_avg, &exp_avg_sq, &master, &params}) state->read(index);
-  const char* look = "step 4: what the update is given, and for which positions";
+  const char* look =
+      "step 4: whether the update is called, with which gradients, which factor, and for which "
+      "positions";
   if (!exp_avg.differs() && !exp_avg_sq.differs() && !master.differs())
     look = "steps 5 and 6: where each position of the parameters comes from, on each rank";
   for (const StateCheck* state : {&exp_avg, &exp_avg_sq, &master, &params}) {
-    const std::string text = state->text();
+    const std::string text = state->text(skipped);
     if (!text.empty()) return {{"numbers", text, look}};
   }
   return {};
@@ -172,7 +181,7 @@ Findings check_numbers(const Request& request, const Run& run) {
   const FollowedTruth truth = follow_truth(run.result, request.work, request.loss_scale);
   if (truth.difference) return {iteration_differs(request, *truth.difference)};
   try {
-    return check_state(request, truth);
+    return check_state(request, truth, run.result.at("iterations").back().at("skipped"));
   } catch (const Json::exception& error) {
     throw Unusable(fmt::format("the dumped state is not what a stage program writes: {}",
                                shown(error.what())));

@@ -3,7 +3,7 @@
 //   stage_judge REQUEST
 //   {"stage": "zero1", "instance": {...}, "folder": "...", "diverged": false}
 //
-// Prints what is wrong as a JSON list of {rung, text, look}: empty when nothing is.
+// Prints what is wrong as a JSON list of {rung, text, look, again}: empty when nothing is.
 #include <cstdio>
 #include <exception>
 
@@ -65,7 +65,10 @@ int main(int argc, char** argv) {
     const zero::judge::Request request = zero::judge::read_request(argv[1]);
     nlohmann::json list = nlohmann::json::array();
     for (const auto& finding : zero::judge::judge(request))
-      list.push_back({{"rung", finding.rung}, {"text", finding.text}, {"look", finding.look}});
+      list.push_back({{"rung", finding.rung},
+                      {"text", finding.text},
+                      {"look", finding.look},
+                      {"again", finding.again}});
     // The answer's own words may be no UTF-8.
     const auto replace = nlohmann::json::error_handler_t::replace;
     std::printf("%s\n", list.dump(1, ' ', false, replace).c_str());

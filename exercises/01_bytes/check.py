@@ -83,7 +83,8 @@ def _no_divisor(shape, world_size):
 
 
 def describe(instance):
-    return f"{len(instance['calls'])} calls for the rung {instance['rung']}"
+    called = " and ".join(sorted({call["function"] for call in instance["calls"]}))
+    return f"{len(instance['calls'])} calls of {called}, for the rung {instance['rung']}"
 
 
 def judge(instance, result, expected):

@@ -96,7 +96,7 @@ class StateCheck {
   std::string text(bool skipped) const {
     if (different_ > 0) {
       return fmt::format(
-          "rank {}: {} of {} is {} after iteration {}; expected: {}{}; {} of its {} elements "
+          "rank {}: {} of {} is {} after iteration {}{}; expected: {}{}; {} of its {} elements "
           "differ",
           rank_, state_, element_text(request_, static_cast<std::int64_t>(first_)), actual_,
           request_.work.iterations, skipped ? ", which should have changed nothing" : "",

@@ -93,7 +93,8 @@ def _the_one(found, exercise):
     """Of {name: bytes or why it cannot be used}: the file of the exercise's name, or the only
     one."""
     found = {name: data for name, data in found.items()
-             if not any(part.startswith((".", "__MACOSX")) for part in name.split("/"))}
+             if not any(part.startswith((".", "__MACOSX")) and part not in (".", "..")
+                        for part in name.split("/"))}
     named = [name for name in found if name.rsplit("/", 1)[-1] == f"{exercise.name}.cpp"]
     chosen = named or list(found)
     if not chosen:

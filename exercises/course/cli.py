@@ -18,8 +18,8 @@ import version
 from exercise import PROJECT, Mistake, all_exercises, find
 
 DESCRIPTION = """\
-The course, from counting bytes to ZeRO-3. Each exercise is one file that you write, a page that says
-what to write, and a check that tells you how far it comes.
+The course, from counting bytes to ZeRO-3. Each exercise is one file that you write, a page that
+says what to write, and a check that tells you how far it comes.
 
   ./exercise start 01        makes answers/01_bytes.cpp and names the page to read
   ./exercise check --watch   checks it, now and whenever you save it

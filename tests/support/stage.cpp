@@ -71,7 +71,7 @@ std::vector<std::string> mpirun(int ranks) {
 Expected::Expected(const std::string& stage, const Work& work) {
   const std::int64_t K = work.ranks, L = work.layers, C = work.channels, T = work.context,
                      V = work.vocab;
-  const std::int64_t embedding = V * C + T * C;
+  const std::int64_t embedding = (V + T) * C;
   // Two layernorms of 2C; qkv 3C*C + 3C, projection C*C + C, up 4C*C + 4C, down 4C*C + C.
   const std::int64_t block = 4 * C + 12 * C * C + 9 * C;
   const std::int64_t head = 2 * C + V * C;

@@ -13,7 +13,9 @@ In an exercise.json:
 """
 
 import dataclasses
+import os
 import pathlib
+import re
 import shutil
 import tempfile
 
@@ -23,7 +25,7 @@ import terminal
 from exercise import PROJECT, Mistake, all_exercises
 
 LIMITS = contained.Limits(seconds=60, memory=8 << 30)
-DEFAULTS = {"--iterations": "3"}  # options of the program, unless they are given
+DEFAULTS = {"--iterations": "3", "--timeout": "10"}  # options of the program, unless they are given
 OURS = ("program", "options", "look")
 
 
@@ -65,14 +67,14 @@ def draw(build, exercise, source, out):
     if failed:
         print("It does not run to its end:\n")
         lines = [line for line in ended.err.splitlines() if line.strip()]
-        print("\n".join(f"  {line}" for line in lines[:8]) or f"  {ended.how()}")
-        if ended.timed_out:
-            print(f"  {ended.how()}")
+        if ended.timed_out or not lines:
+            lines.insert(0, ended.how())
+        print("\n".join(f"  {line}" for line in lines[:3]))
         print()
     if not any(trace.glob("*.jsonl")):
         print("It wrote no trace, so there is nothing to draw.")
         return 1
-    pictures = _pictures(build, exercise, trace, out)
+    pictures = _pictures(build, exercise, trace, out, _moment_of(ended) if failed else "")
     until = ", up to where it failed" if failed else ""
     if exercise.kind != "stage":
         print(f"A run of {terminal.path(source)}{until}:")
@@ -80,14 +82,15 @@ def draw(build, exercise, source, out):
         print(f"  picture  {terminal.path(picture)}")
     print(f"  trace    {terminal.path(trace)}{until if exercise.kind == 'stage' else ''}")
     if exercise.picture.get("look") and not failed:
-        print("\n" + terminal.wrapped(f"Look for: {exercise.picture['look']}"))
+        look = exercise.picture["look"]
+        print("\n" + terminal.wrapped(f"What to look for: {look[0].upper()}{look[1:]}"))
     if build.visualizer:
         print("\nTo watch it, event by event:\n"
               f"  {terminal.path(build.visualizer)} {terminal.path(trace)}")
     else:
-        print("\nThe visualizer, which draws it, is not built: install Dear ImGui and libpng (on "
-              "Debian and\nUbuntu: apt-get install libimgui-dev libpng-dev libglfw3-dev "
-              "libgl-dev), remove\nbuild/CMakeCache.txt, and repeat this command.")
+        print("\nThe visualizer, which draws it, is not built. It needs Dear ImGui and libpng; on "
+              "Debian\nand Ubuntu: apt-get install libimgui-dev libpng-dev libglfw3-dev libgl-dev\n"
+              f"Then: cmake {terminal.path(build.folder)}, and repeat this command.")
     return 1 if failed else 0
 
 
@@ -106,12 +109,25 @@ def _run(build, exercise, source, trace):
             print(f"{terminal.path(source)} does not compile:\n\n"
                   + compiling.first_errors(said_against, copy))
             return None
-        command = [pathlib.Path(made) / "answer", "--quiet", "--trace", trace, *options]
+        program = pathlib.Path(made) / pathlib.Path(source).stem  # as pictures call it
+        os.rename(pathlib.Path(made) / "answer", program)
+        command = [program, "--quiet", "--trace", trace, *options]
         return contained.run(command, made, LIMITS)
 
 
-def _pictures(build, exercise, trace, out):
-    """Draws what the exercise asks for, and memory over time; returns the files."""
+def _moment_of(ended):
+    """Where a run failed, as the visualizer names moments: the beginning of that step, since what
+    the rank held is gone at its end."""
+    place = re.search(r'iteration (\d+), step "(\d+)\.[^"\n]*"(?:, unit ([^:\n]+))?', ended.err)
+    if not place:
+        return "end"
+    unit = f":{place[3]}" if place[3] else ""
+    return f"{place[1]}:{place[2]}{unit}@0%"
+
+
+def _pictures(build, exercise, trace, out, failed):
+    """Draws what the exercise asks for, and memory over time; returns the files. `failed`: the
+    moment at which the run failed, which then is what is shown."""
     if not build.visualizer or not pathlib.Path(build.visualizer).exists():
         return []
     asked = {name: value for name, value in exercise.picture.items() if name not in OURS}
@@ -121,13 +137,21 @@ def _pictures(build, exercise, trace, out):
     drawn = []
     for view in views:
         file = out / f"{view['view']}.png"
-        options = {"size": "1600x900", **view}
-        words = []
-        for name, value in options.items():
-            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
-        ended = contained.run([build.visualizer, trace, "--export", file, *words], out, LIMITS)
+        moments = [failed, "end"] if failed else [view.get("at")]
+        for moment in moments:
+            ended = _export(build, trace, file, {**view, "at": moment} if moment else view)
+            if ended.status == 0:
+                break
         if ended.status == 0 and file.exists():
             drawn.append(file)
-        elif view is asked:
-            print(f"The visualizer could not draw it:\n  {ended.err.strip() or ended.how()}\n")
+        else:
+            print(f"The visualizer could not draw {file.name}:\n"
+                  f"  {ended.err.strip() or ended.how()}\n")
     return drawn
+
+
+def _export(build, trace, file, view):
+    words = []
+    for name, value in {"size": "1600x900", **view}.items():
+        words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    return contained.run([build.visualizer, trace, "--export", file, *words], file.parent, LIMITS)

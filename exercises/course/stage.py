@@ -15,6 +15,7 @@ STATES = ("parameters", "master", "exp_avg", "exp_avg_sq")
 RESULT = 1 << 20        # bytes that a run's result may have; index.json, too
 TRACE = 8 << 20         # the trace of a rank
 STATE = 1 << 20         # a state of a rank
+CALM = 1024             # a loss scale with which nothing overflows by itself
 JUDGE = contained.Limits(seconds=30, memory=4 << 30)
 
 
@@ -39,7 +40,7 @@ def instances(exercise, random):
                         "context": random.choice([5, 6, 7, 9]),
                         "vocab": random.randrange(256, 261),
                         "batch": ranks * random.choice([1, 2]), "iterations": 3,
-                        "seed": random.randrange(1, 1 << 32), "loss_scale": 65536, "more": []}
+                        "seed": random.randrange(1, 1 << 32), "loss_scale": CALM, "more": []}
             instance.update(given)
             if ranks == 1 or parameters(instance) % ranks != 0:
                 return instance
@@ -64,7 +65,7 @@ def describe(instance):
     if "--overflow-at" in instance["more"]:
         rank, iteration = instance["more"][instance["more"].index("--overflow-at") + 1].split(":")
         words.append(f"rank {rank} overflows in iteration {int(iteration) + 1}")
-    if instance["loss_scale"] != 65536:
+    if instance["loss_scale"] != CALM:
         words.append(f"loss scale {instance['loss_scale']:,} at first")
     return ", ".join(words)
 

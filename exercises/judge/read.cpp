@@ -14,6 +14,14 @@ namespace {
 
 using Json = nlohmann::json;
 
+std::string read_file(const std::string& path) {
+  try {
+    return read_whole_file(path);
+  } catch (const std::runtime_error&) {
+    throw Unusable("no result was written");
+  }
+}
+
 std::int64_t integer(const Json& object, const char* key) {
   const Json& value = object.at(key);
   if (!value.is_number_integer()) throw Unusable(fmt::format("\"{}\" is no whole number", key));
@@ -143,7 +151,7 @@ Run read_run(const Request& request) {
   };
   if (!request.diverged) {
     json("the result", [&] {
-      run.result = Json::parse(read_whole_file(request.folder + "/result.json"));
+      run.result = Json::parse(read_file(request.folder + "/result.json"));
       check_result(request, run.result);
       run.claims = run.result.at("closed_form");
       check_claims(run.claims);

@@ -119,6 +119,7 @@ std::vector<int> call(const std::string& name, int world_size, F part) {
     meeting.leave(rank);
   });
   std::vector<int> all_gathers;
+  all_gathers.reserve(static_cast<std::size_t>(world_size));
   for (int rank = 0; rank < world_size; ++rank) all_gathers.push_back(meeting.all_gathers(rank));
   return all_gathers;
 }

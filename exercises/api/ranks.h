@@ -25,6 +25,7 @@ namespace zero::exercise {
 template <class F>
 void run_ranks(int world_size, F part) {
   std::vector<std::jthread> threads;
+  threads.reserve(static_cast<std::size_t>(world_size));
   for (int rank = 0; rank < world_size; ++rank) {
     threads.emplace_back([part, rank] {
       try {

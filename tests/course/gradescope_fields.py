@@ -1,12 +1,13 @@
-"""What a results.json may contain, as Gradescope documents it: gradescope-autograders.readthedocs.io,
-"Autograder Specifications"."""
+"""What a results.json may contain, as Gradescope documents it in "Autograder Specifications"
+(gradescope-autograders.readthedocs.io)."""
 
 VISIBILITY = {"hidden", "after_due_date", "after_published", "visible"}
 FORMAT = {"text", "html", "simple_format", "md", "ansi"}
 
-TOP = {"score": (int, float), "execution_time": (int, float), "output": str, "output_format": FORMAT,
-       "test_output_format": FORMAT, "test_name_format": FORMAT, "visibility": VISIBILITY,
-       "stdout_visibility": VISIBILITY, "extra_data": dict, "tests": list, "leaderboard": list}
+TOP = {"score": (int, float), "execution_time": (int, float), "output": str,
+       "output_format": FORMAT, "test_output_format": FORMAT,
+       "test_name_format": FORMAT, "visibility": VISIBILITY, "stdout_visibility": VISIBILITY,
+       "extra_data": dict, "tests": list, "leaderboard": list}
 TEST = {"score": (int, float), "max_score": (int, float), "status": {"passed", "failed"},
         "name": str, "name_format": FORMAT, "number": str, "output": str, "output_format": FORMAT,
         "tags": list, "visibility": VISIBILITY, "extra_data": dict}

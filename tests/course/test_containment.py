@@ -10,6 +10,7 @@ import dataclasses
 import os
 import pathlib
 import re
+import shutil
 import socket
 import sys
 import tempfile
@@ -20,11 +21,13 @@ from unittest import mock
 HERE = pathlib.Path(__file__).resolve().parent
 PROJECT = HERE.parents[1]
 sys.path.insert(0, str(PROJECT / "exercises" / "course"))
+sys.path.insert(0, str(HERE))
 
 import check  # noqa: E402
 import compiling  # noqa: E402
 import contained  # noqa: E402
 import exercise as exercises  # noqa: E402
+import hostile_answers  # noqa: E402
 import ladder  # noqa: E402
 import sandbox  # noqa: E402
 
@@ -36,16 +39,11 @@ NEED_NAMESPACES = {"network", "leaves_a_message", "reads_the_reference", "includ
                    "stage_runs_the_reference"}
 
 
-def header(text, name):
-    found = re.search(rf"^// {name}: (.*)$", text, re.MULTILINE)
-    return found[1] if found else ""
-
-
 class Containment(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
         cls.folder = pathlib.Path(tempfile.mkdtemp(prefix="containment-"))
-        cls.addClassCleanup(sandbox.shutil.rmtree, cls.folder)
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
         cls.secret = cls.folder / "secret.txt"
         cls.secret.touch(mode=0o600)
         cls.secret.write_text(SECRET)
@@ -77,16 +75,9 @@ class Containment(unittest.TestCase):
         return self.boxes[exercise.name]
 
     def answer(self, text, exercise):
-        """The fixture, and after it a right answer that calls it."""
-        for name, value in (("SECRET", self.secret), ("PROJECT", PROJECT), ("OUT", self.out),
-                            ("SUBMISSIONS", self.submissions),
-                            ("PORT", self.listener.getsockname()[1])):
-            text = text.replace(f"@{name}@", str(value))
-        right = exercise.answer_path.read_text()
-        begin, call = (("void train(Rank& rank) {", "attack(rank);") if exercise.kind == "stage"
-                       else ("num_parameters(const ModelShape& model) {", "attack();"))
-        self.assertEqual(right.count(begin), 1)
-        return text + right.replace(begin, f"{begin} {call}")
+        return hostile_answers.whole(text, exercise, SECRET=self.secret, PROJECT=PROJECT,
+                                     OUT=self.out, SUBMISSIONS=self.submissions,
+                                     PORT=self.listener.getsockname()[1])
 
     def grade(self, text, exercise):
         source = self.folder / "answer.cpp"
@@ -98,16 +89,15 @@ class Containment(unittest.TestCase):
         finally:
             box.remove(place)
 
-    def contain(self, path, anyway):
-        text = path.read_text()
-        exercise = exercises.find(header(text, "exercise") or "01")
+    def contain(self, name, text, anyway):
+        exercise = exercises.find(hostile_answers.header(text, "exercise") or "01")
         exercise = dataclasses.replace(exercise, seconds=2, memory=1 << 29)
-        rung, says = header(text, "rung"), header(text, "says")
+        rung, says = hostile_answers.header(text, "rung"), hostile_answers.header(text, "says")
         if anyway:
-            says = header(text, "anyway")
+            says = hostile_answers.header(text, "anyway")
             rung = "compiles" if "undefined" in says else "ends"
         says = says.replace("@SECRET@", re.escape(str(self.secret)))
-        if path.stem in NEED_NAMESPACES and self.box(exercise).kind == "users":
+        if name in NEED_NAMESPACES and self.box(exercise).kind == "users":
             self.skipTest("no namespaces here")
         began = time.monotonic()
         with mock.patch.object(check.symbols, "refuse", return_value="") if anyway else (
@@ -185,19 +175,17 @@ class Containment(unittest.TestCase):
 
 
 def add_tests():
-    for path in sorted((HERE / "hostile").glob("*.cpp")):
-        text = path.read_text()
+    for name, text in hostile_answers.fixtures().items():
+        def test(self, name=name, text=text):
+            self.contain(name, text, anyway=False)
 
-        def test(self, path=path):
-            self.contain(path, anyway=False)
-
-        def test_anyway(self, path=path):
-            self.contain(path, anyway=True)
+        def test_anyway(self, name=name, text=text):
+            self.contain(name, text, anyway=True)
 
         test.__doc__ = test_anyway.__doc__ = text.split("\n", 1)[0].removeprefix("// ")
-        setattr(Containment, f"test_{path.stem}", test)
-        if header(text, "anyway"):
-            setattr(Containment, f"test_{path.stem}_anyway", test_anyway)
+        setattr(Containment, f"test_{name}", test)
+        if hostile_answers.header(text, "anyway"):
+            setattr(Containment, f"test_{name}_anyway", test_anyway)
 
 
 add_tests()

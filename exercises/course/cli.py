@@ -7,6 +7,7 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 import sys
 
 import anchors
@@ -49,8 +50,13 @@ def build_folder():
     return pathlib.Path(os.environ.get("ZERO_BUILD") or PROJECT / "build").absolute()
 
 
-def load_build():
+def load_build(up_to_date=True):
+    """What is built; `up_to_date`: after whatever has to be built was."""
     import compiling
+    if up_to_date and not os.environ.get("ZERO_BUILD"):
+        sys.stdout.flush()
+        if subprocess.run([PROJECT / "exercise", "--ready"]).returncode != 0:
+            raise Mistake("what answers are checked with could not be built; see above")
     return compiling.load_build(build_folder())
 
 
@@ -120,7 +126,7 @@ def passes(exercise, answer, remembered):
     if remembered.state(exercise) not in (progress.EDITED, progress.STARTED):
         return False  # it was checked as it is now
     try:
-        build = load_build()
+        build = load_build(up_to_date=False)
     except Mistake:
         return False
     import check

@@ -21,6 +21,8 @@ sys.path.insert(0, str(COURSE))
 import exercise as exercises  # noqa: E402
 
 EXERCISES = exercises.all_exercises()
+VISUALIZER = json.loads(
+    (pathlib.Path(BUILD) / "exercises" / "course.json").read_text())["visualizer"]
 SOLUTION = exercises.find("01").answer_path.read_text()
 
 
@@ -390,6 +392,59 @@ class Watch(Student):
         for pid in running:
             self.assertFalse(os.path.exists(f"/proc/{pid}"))
         self.assertEqual(list((self.home / "tmp").iterdir()), [])
+
+
+class Pictures(Student):
+    def test_a_right_answer_is_drawn_and_the_visualizers_command_named(self):
+        self.answers.mkdir()
+        exercise = exercises.find("06")
+        self.answer("06_zero1").write_text(exercise.answer_path.read_text())
+        said = self.run_it("picture", "06", "--out", "drawn")
+        self.assertTrue((self.home / "drawn/trace/rank0.jsonl").stat().st_size > 1000)
+        self.assertIn("drawn/trace", said)
+        if VISUALIZER:
+            for name in ("stages.png", "memory.png"):
+                self.assertIn(f"drawn/{name}", said)
+                self.assertEqual((self.home / "drawn" / name).read_bytes()[:4], b"\x89PNG")
+            self.assertIn(f"{VISUALIZER} drawn/trace", said)
+        else:
+            self.assertIn("apt-get install", said)
+
+    def test_one_that_fails_is_drawn_up_to_there(self):
+        self.run_it("start", "04")
+        said = self.run_it("picture", "--out", "drawn", status=1)
+        self.assertIn("step 3 is still blank", said)
+        self.assertIn("drawn/trace, up to where it failed", said)
+        self.assertTrue((self.home / "drawn/trace/rank0.jsonl").exists())
+        self.assertEqual((self.home / "drawn/stages.png").exists(), bool(VISUALIZER))
+
+    def test_one_that_does_not_compile_says_so(self):
+        self.answers.mkdir()
+        self.answer("04_ddp").write_text("int main() { return x; }\n")
+        said = self.run_it("picture", "04", "--out", "drawn", status=1)
+        self.assertIn("does not compile", said)
+        self.assertIn("04_ddp.cpp:1:", said)
+
+    def test_functions_show_a_program_of_the_project(self):
+        for exercise in EXERCISES:
+            if exercise.kind == "functions":
+                said = self.run_it("picture", exercise.number, "--out", f"drawn{exercise.number}")
+                self.assertIn(f"stages/{exercise.picture['program']}.cpp", said)
+                view = exercise.picture["view"]
+                self.assertEqual((self.home / f"drawn{exercise.number}/{view}.png").exists(),
+                                 bool(VISUALIZER))
+
+
+class Pages(unittest.TestCase):
+    def test_the_students_page_says_what_the_exercises_say(self):
+        page = (PROJECT / "exercises" / "README.md").read_text()
+        for exercise in EXERCISES:
+            self.assertIn(f"| {exercise.number} | [{exercise.title}]({exercise.name}/README.md) | "
+                          f"{exercise.hours:g} |", page)
+        shown = exercises.find("06")
+        for rung in shown.rungs:
+            self.assertRegex(page, rf"[✓✗·] {rung.name} +\d/{rung.points}  {re.escape(rung.asks)}\n")
+        self.assertIn(f"{shown.number} {shown.title}: {shown.goal}\n", page)
 
 
 class Help(Student):

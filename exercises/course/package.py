@@ -51,6 +51,16 @@ More about the course: [exercises/README.md](exercises/README.md).
 Hand in `answers/NN_name.cpp`, with its first line: it says with which version you began. This is
 version {version}.
 
+What it is all about: N parameters, trained in fp16 with AdamW on K ranks. Each rank keeps, in
+bytes, and sends, in elements:
+
+| | parameters | gradients | optimizer states | sent per iteration |
+|---|---|---|---|---|
+| DDP | 2N | 2N | 12N | 2N (K-1)/K |
+| ZeRO-1 | 2N | 2N | 12N/K | 2N (K-1)/K |
+| ZeRO-2 | 2N | 2N/K | 12N/K | 2N (K-1)/K |
+| ZeRO-3 | 2N/K | 2N/K | 12N/K | 3N (K-1)/K |
+
 `common/` is what your programs are made of: read it, starting with `common/train/rank.h`.
 `./exercise picture NN` shows what an answer does; `visualizer/README.md` is about the program that
 plays it back, where there is one.

@@ -2,9 +2,13 @@
 
 import os
 import pathlib
+import re
 import shutil
 import sys
 import textwrap
+
+MESSAGE = " " * 6  # before each line of a finding, in the text of a report
+_SOURCE = re.compile(r"\s*[0-9]* \| ")  # a line of a program, as compilers show it
 
 _CODES = {"green": "32", "red": "31", "bold": "1", "dim": "2", "yellow": "33"}
 
@@ -21,9 +25,7 @@ def coloured(text, colour):
 
 
 def ladder(text):
-    """The ladder of a report, with its marks in colour."""
-    if not colourful():
-        return text
+    """The ladder of a report: long lines of messages broken, its marks in colour."""
     lines = []
     for line in text.splitlines():
         mark = line.lstrip()[:1]
@@ -33,15 +35,20 @@ def ladder(text):
             line = coloured(line, "red")
         elif mark == "·":
             line = coloured(line, "dim")
-        elif line.lstrip().startswith("Look at:"):
-            line = coloured(line, "bold")
+        elif line.startswith(MESSAGE) and not _SOURCE.match(line):
+            indent = line[:len(line) - len(line.lstrip())]
+            line = textwrap.fill(line.strip(), wide(), initial_indent=indent,
+                                 subsequent_indent=indent + "  ", break_long_words=False,
+                                 break_on_hyphens=False) if len(line) > wide() else line
+            if line.startswith(MESSAGE + "Look at:"):
+                line = coloured(line, "bold")
         lines.append(line)
     return "\n".join(lines) + "\n"
 
 
 def wide():
-    """Columns to write in."""
-    return max(40, min(shutil.get_terminal_size((80, 24)).columns, 100))
+    """Columns to write in: those of the terminal; at most 100, as many as in a file."""
+    return max(40, min(shutil.get_terminal_size((100, 24)).columns, 100))
 
 
 def wrapped(text, indent=""):

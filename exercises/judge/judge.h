@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/trace/reader.h"
+#include "tests/support/ground_truth.h"
 #include "tests/support/stage.h"
 
 namespace zero::judge {
@@ -43,6 +44,7 @@ struct Run {
   nlohmann::json result;          // of --json, with everything that is read from it; null: diverged
   nlohmann::json claims;          // the closed form, in bytes
   std::vector<RankTrace> traces;  // of all ranks; the last iteration has its event in any case
+  FollowedTruth truth;            // empty: diverged
 };
 
 // Reads a run, and checks that its files agree with the request and with each other. Throws

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <utility>
 
 #include "common/memory/bytes.h"
 #include "exercises/judge/judge.h"
@@ -75,11 +76,33 @@ std::string kept_wrongly(const Request& request, const Expected& expected, const
                      format_bytes(formula_bytes), sizes(request), walk.alive_text(category));
 }
 
-// Parts of the flat vector that are booked as something that does not grow with the model.
-bool hidden(const Held& held) {
-  return held.range && !held.range->empty() &&
-         (held.category == Memory::activations || held.category == Memory::communication ||
-          held.category == Memory::workspace);
+// Parts of the flat vector that are booked as something that does not grow with the model, and
+// scratch of the collectives that is not theirs: they have it before anything else is allocated.
+bool hidden(const Held& held, bool flat_before) {
+  if (held.range && !held.range->empty() &&
+      (held.category == Memory::activations || held.category == Memory::workspace))
+    return true;
+  return held.category == Memory::communication && (flat_before || held.range);
+}
+
+// More activations or workspace than the units and their operators allocate.
+void check_operators(const Request& request, const Run& run, Findings& findings) {
+  if (request.diverged) return;
+  for (const auto& [category, most] : {std::pair(Memory::activations, run.truth.activations),
+                                       std::pair(Memory::workspace, run.truth.workspace)}) {
+    for (const auto& rank : run.result.at("ranks")) {
+      const std::int64_t peak = rank.at("memory").at(std::string(to_string(category))).at("peak");
+      if (peak <= most) continue;
+      findings.push_back(
+          {"memory",
+           fmt::format("rank {}: {} peak {} > {}, which is what the units and their operators "
+                       "allocate themselves",
+                       rank.at("rank").get<int>(), to_string(category), format_bytes(peak),
+                       format_bytes(most)),
+           "what is allocated in this category, and what it holds"});
+      break;
+    }
+  }
 }
 
 void check_claims(const Request& request, const Run& run, const Expected& expected,
@@ -125,18 +148,20 @@ Findings check_memory(const Request& request, const Run& run) {
   for (const RankTrace& trace : run.traces) {
     const int rank = trace.header.rank;
     Walk walk(trace);
+    bool flat = false;  // something that is part of the flat vector has been allocated
     while (const TraceEvent* event = walk.next()) {
-      if (std::holds_alternative<event::Allocate>(event->what) && hidden(walk.newest())) {
+      const bool allocates = std::holds_alternative<event::Allocate>(event->what);
+      if (allocates && hidden(walk.newest(), flat)) {
         const Held& held = walk.newest();
         in_disguise.add(
             rank,
             {"memory",
-             fmt::format("rank {}: \"{}\", a part of the flat vector, is allocated as {} in "
-                         "{}; expected: as parameters, gradients, optimizer_states or "
-                         "temporary",
+             fmt::format("rank {}: \"{}\" is allocated as {} in {}; expected: as parameters, "
+                         "gradients, optimizer_states or temporary",
                          rank, shown(held.name), to_string(held.category), place_text(held.born)),
              "what the buffer holds: that is its category"});
       }
+      flat = flat || (allocates && walk.newest().range);
       const auto* end = std::get_if<event::Iteration>(&event->what);
       if (!end) continue;
       for (const Memory category :
@@ -150,6 +175,7 @@ Findings check_memory(const Request& request, const Run& run) {
   Findings findings;
   for (auto& [category, on_ranks] : wrong) on_ranks.move_to(findings);
   in_disguise.move_to(findings);
+  check_operators(request, run, findings);
   check_claims(request, run, expected, findings);
   return findings;
 }

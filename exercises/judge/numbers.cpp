@@ -178,7 +178,7 @@ Findings check_state(const Request& request, const FollowedTruth& truth, bool sk
 }  // namespace
 
 Findings check_numbers(const Request& request, const Run& run) {
-  const FollowedTruth truth = follow_truth(run.result, request.work, request.loss_scale);
+  const FollowedTruth& truth = run.truth;
   if (truth.difference) return {iteration_differs(request, *truth.difference)};
   try {
     return check_state(request, truth, run.result.at("iterations").back().at("skipped"));

@@ -165,6 +165,7 @@ Run read_run(const Request& request) {
     }
     if (!request.diverged) check_trace(request, run.result, run.traces.back());
   }
+  if (!request.diverged) run.truth = follow_truth(run.result, request.work, request.loss_scale);
   if (request.diverged) {
     json("a trace", [&] {
       run.claims = Json::parse(run.traces[0].header.closed_form);

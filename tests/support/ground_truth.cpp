@@ -156,6 +156,8 @@ class Truth {
     return std::nullopt;
   }
 
+  std::int64_t peak(Memory category) const { return tracker_.peak(category); }
+
   Vector params, master, exp_avg, exp_avg_sq;  // padding included
 
  private:
@@ -275,6 +277,8 @@ FollowedTruth follow_truth(const nlohmann::json& result, const Work& work, doubl
     followed.difference = truth.follow(iteration);
     if (followed.difference) break;
   }
+  followed.activations = truth.peak(Memory::activations);
+  followed.workspace = truth.peak(Memory::workspace);
   followed.parameters = std::move(truth.params);
   followed.master = std::move(truth.master);
   followed.exp_avg = std::move(truth.exp_avg);

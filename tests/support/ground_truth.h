@@ -30,6 +30,8 @@ struct TruthDifference {
 struct FollowedTruth {
   std::optional<TruthDifference> difference;
   std::vector<float> parameters, master, exp_avg, exp_avg_sq;
+  // Bytes that the units' own operators had at most, on one rank: the same in every stage.
+  std::int64_t activations = 0, workspace = 0;
 };
 
 // Follows a run that was made with `work`, `loss_scale` and kTruthOptions. An --overflow-at is

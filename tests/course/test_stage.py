@@ -38,7 +38,7 @@ class Instances(unittest.TestCase):
         for seed in range(50):
             cases = check.instances(ZERO1, f"seed {seed}")
             self.assertEqual(cases, check.instances(ZERO1, f"seed {seed}"))
-            self.assertLessEqual({1, 3, 4}, {case["ranks"] for case in cases} | {4})
+            self.assertLessEqual({1, 3, 4}, {case["ranks"] for case in cases})
             self.assertIn("bf16", [case["dtype"] for case in cases])
             self.assertIn("direct", [case["collectives"] for case in cases])
             alone = [case["more"][1].split(":") for case in cases if case["more"]]

@@ -349,7 +349,10 @@ class _BubblewrapRunner(check.Runner):
         words += ["--ro-bind", made, made] if made.exists() else []
         for beside in folder.parent.glob(f"{folder.name}.*"):  # the instance
             words += ["--ro-bind", beside, beside]
-        words += ["--bind", folder, folder, "--chdir", folder, "--"]
+        words += ["--bind", folder, folder, "--chdir", folder]
+        for path in ("/tmp", "/var/tmp", "/dev"):
+            words += ["--remount-ro", path]
+        words.append("--")
         pinned = sandbox.pinned(self._worker)
         # They count with everything else that this user runs.
         limits = dataclasses.replace(limits, processes=PROCESSES + _threads_of(os.getuid()))

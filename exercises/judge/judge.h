@@ -74,7 +74,7 @@ std::string sizes(const Request& request);
 std::string shown(std::string_view text);
 // "rank 1", "ranks 0, 2".
 std::string ranks_text(const std::vector<int>& ranks);
-// "step 3", "step 2, unit block 1", "the start".
+// "in step 3", "in step 2, unit block 1", "at the start".
 std::string place_text(const event::Step& step);
 
 }  // namespace zero::judge

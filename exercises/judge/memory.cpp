@@ -71,9 +71,10 @@ std::string kept_wrongly(const Request& request, const Expected& expected, const
   const std::int64_t formula_bytes = bytes_kept(expected, category);
   // Gradients may be given back earlier.
   if (category == Memory::gradients ? live <= formula_bytes : live == formula_bytes) return "";
-  return fmt::format("rank {}: {} {} are alive after iteration {}; expected: {} = {} ({}){}", rank,
-                     format_bytes(live), words(category), iteration + 1, formula(request, category),
-                     format_bytes(formula_bytes), sizes(request), walk.alive_text(category));
+  return fmt::format("rank {}: {} of {} are alive after iteration {}; expected: {} = {} ({}){}",
+                     rank, format_bytes(live), words(category), iteration + 1,
+                     formula(request, category), format_bytes(formula_bytes), sizes(request),
+                     walk.alive_text(category));
 }
 
 // Parts of the flat vector that are booked as something that does not grow with the model, and
@@ -156,7 +157,7 @@ Findings check_memory(const Request& request, const Run& run) {
         in_disguise.add(
             rank,
             {"memory",
-             fmt::format("rank {}: \"{}\" is allocated as {} in {}; expected: as parameters, "
+             fmt::format("rank {}: \"{}\" is allocated as {} {}; expected: as parameters, "
                          "gradients, optimizer_states or temporary",
                          rank, shown(held.name), to_string(held.category), place_text(held.born)),
              "what the buffer holds: that is its category"});
@@ -200,7 +201,7 @@ Findings check_peak(const Request& request, const Run& run) {
                                            : "the largest unit";
       wrong[category].add(
           rank, {"peak",
-                 fmt::format("rank {}: {} peak {} > {} ({}) in {}; alive then:{}", rank,
+                 fmt::format("rank {}: {} peak {} > {} ({}) {}; alive then:{}", rank,
                              words(category), format_bytes(peak.bytes), format_bytes(limit->second),
                              what, peak.place, peak.alive),
                  where_to_look(category)});

@@ -55,7 +55,7 @@ std::string Walk::alive_text(Memory category, std::size_t most) const {
     const Held& held = *list[i];
     const std::string range =
         held.range ? fmt::format(" of [{}, {})", held.range->begin, held.range->end) : "";
-    text += fmt::format("\n  \"{}\"{}: {}, allocated in {}", shown(held.name), range,
+    text += fmt::format("\n  \"{}\"{}: {}, allocated {}", shown(held.name), range,
                         format_bytes(held.bytes), place_text(held.born));
   }
   if (list.size() > most) text += fmt::format("\n  and {} more", list.size() - most);

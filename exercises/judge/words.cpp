@@ -47,9 +47,9 @@ std::string ranks_text(const std::vector<int>& ranks) {
 }
 
 std::string place_text(const event::Step& step) {
-  if (step.iteration < 0) return "the start";
-  if (step.number == 0) return "the beginning of the iteration";
-  std::string text = fmt::format("step {}", step.number);
+  if (step.iteration < 0) return "at the start";
+  if (step.number == 0) return "at the beginning of the iteration";
+  std::string text = fmt::format("in step {}", step.number);
   if (step.unit) text += ", unit " + shown(*step.unit);
   return text;
 }

@@ -136,7 +136,8 @@ def grade_in(root):
     submission = submissions.Submission(student_of(metadata), (root / "submission",))
     hidden = [source / "secret.txt", root / "submission", root / "results", metadata]
     secret_file = source / "secret.txt"
-    secret_file.chmod(0o600)
+    for path in (secret_file, metadata):
+        path.chmod(0o600)
     try:
         with sandbox.Sandbox(build, exercise, hidden) as box:
             print(f"{submission.student}: answers run as {box.describe()}")

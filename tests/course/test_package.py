@@ -26,6 +26,7 @@ import grade  # noqa: E402
 import gradescope  # noqa: E402
 import gradescope_fields  # noqa: E402
 import package  # noqa: E402
+import sandbox  # noqa: E402
 import skeleton  # noqa: E402
 import version  # noqa: E402
 
@@ -198,6 +199,17 @@ class Gradescope(Folder):
         self.assertEqual(results["visibility"], "after_published")
         self.assertEqual(results["stdout_visibility"], "hidden")
         self.assertEqual(results["extra_data"]["version"], version.of(self.exercise))
+
+    @unittest.skipIf(os.geteuid() != 0, "there it is root")
+    def test_a_container_without_namespaces_will_do(self):
+        (self.root / "submission" / "answer.cpp").write_text(self.exercise.answer_path.read_text())
+        for folder in (self.folder, self.root, self.root / "source"):
+            folder.chmod(0o755)
+        with mock.patch.object(sandbox, "_hold_namespaces", return_value=None):
+            status, said = self.grade()
+        self.assertEqual(status, 0, said)
+        self.assertIn("without namespaces", said)
+        self.assertEqual(self.results()["score"], 15)
 
     @unittest.skipIf(os.geteuid() != 0, "there it is root")
     def test_nothing_usable_is_no_points_and_a_failure_is_no_results(self):

@@ -93,48 +93,55 @@ def begin_with(exercise, file, remembered):
         except skeleton.CannotBegin as error:
             raise Mistake(f"{file} cannot be begun with: {error}") from None
 
+    previous = find(exercise.previous) if exercise.kind == "stage" and exercise.previous else None
+    own = remembered.answer(previous) if previous else None
     why = ""
-    if exercise.kind == "stage" and exercise.previous:
-        previous = find(exercise.previous)
-        own = remembered.answer(previous)
-        if own.is_file() and passes(previous, own, remembered):
+    if own and own.is_file():
+        why = against(previous, own, remembered)
+        if not why:
             try:
                 text = skeleton.generate(exercise, own.read_text(encoding="utf-8"))
-                return text, (f"begun with your own {terminal.path(own)}, which passes its check")
+                return text, f"begun with your own {terminal.path(own)}, which passes its check"
             except (skeleton.CannotBegin, UnicodeDecodeError) as error:
-                why = f" (not with your own {terminal.path(own)}: {error})"
-        elif own.is_file():
-            why = (f" (not with your own {terminal.path(own)}, which does not pass its check; "
-                   "--from FILE takes it nevertheless)")
+                why = str(error)
     try:
         text = skeleton.generate(exercise)
     except skeleton.CannotBegin as error:
-        if exercise.kind == "stage" and exercise.previous:
-            raise Mistake(f"exercise {exercise.number} begins with your answer to "
-                          f"{exercise.previous}: pass that first, or name a file with "
-                          f"--from FILE{why}") from None
-        raise Mistake(str(error)) from None
-    if exercise.kind == "stage" and exercise.previous and (PROJECT / exercise.begin).exists():
-        return text, f"begun with {exercise.begin}{why}"
-    return text, ""
+        if not previous:
+            raise
+        if not why:
+            raise Mistake(f"exercise {exercise.number} begins with your answer to {previous.name}: "
+                          f"./exercise start {previous.number}, or name a program with --from "
+                          "FILE") from None
+        raise Mistake(f"exercise {exercise.number} begins with your answer to {previous.name}, and "
+                      f"of {terminal.path(own)}: {why}; put that right first, or name a program "
+                      "with --from FILE, that one too") from error
+    if not previous or not (PROJECT / exercise.begin).exists():
+        return text, ""
+    if why:
+        why = f", and not with your own {terminal.path(own)}: {why} (--from FILE names a program)"
+    return text, f"begun with {exercise.begin}{why}"
 
 
-def passes(exercise, answer, remembered):
-    """Whether an answer passes: as remembered, or by checking it, where something is built."""
-    if remembered.passed(exercise):
-        return True
-    if remembered.state(exercise) not in (progress.EDITED, progress.STARTED):
-        return False  # it was checked as it is now
-    try:
-        build = load_build(up_to_date=False)
-    except Mistake:
-        return False
-    import check
-    print(f"checking {terminal.path(answer)} ...", file=sys.stderr, flush=True)
-    text = progress.fingerprint(answer)
-    report = check.check(build, exercise, answer)
-    remembered.checked(exercise, report, text)
-    return report.passed
+def against(exercise, answer, remembered):
+    """Why an answer is not begun with: as remembered, or by checking it, where something is built.
+    "" when it passes."""
+    state = remembered.state(exercise)
+    if state == progress.PASSED:
+        return ""
+    if state in (progress.EDITED, progress.STARTED):
+        try:
+            build = load_build(up_to_date=False)
+        except Mistake:
+            return "it was not checked yet"
+        import check as checks
+        print(f"checking {terminal.path(answer)} ...", file=sys.stderr, flush=True)
+        text = progress.fingerprint(answer)
+        report = checks.check(build, exercise, answer)
+        remembered.checked(exercise, report, text)
+        if report.passed:
+            return ""
+    return "it does not pass its check"
 
 
 def write_new(path, text):

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ PATIENCE = 120  # seconds: a busy machine compiles slowly
 sys.path.insert(0, str(COURSE))
 
 import exercise as exercises  # noqa: E402
+import skeleton  # noqa: E402
 import variants  # noqa: E402
 
 EXERCISES = exercises.all_exercises()
@@ -149,6 +151,40 @@ class FromThePreviousAnswer(Student):
         self.assertFalse(self.answer("06_zero1").exists())
         self.run_it("start", "06", "--from", "nowhere.cpp", status=2)
         self.run_it("start", "01", "--from", "none.cpp", status=2)
+
+
+class InAPackage(Student):
+    """Where the programs to begin with are not there."""
+
+    def setUp(self):
+        super().setUp()
+        package = self.home / "package" / "exercises"
+        shutil.copytree(COURSE, package / "course", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copy(PROJECT / "CMakeLists.txt", package.parent)
+        for name in ("04_ddp", "06_zero1"):
+            (package / name).mkdir()
+            exercise = exercises.find(name)
+            shutil.copy(exercise.folder / "exercise.json", package / name)
+            for file, text in skeleton.shipped(exercise).items():
+                (package / name / file).write_text(text)
+        self.package = package
+
+    def command(self, *words):
+        return [sys.executable, "-B", str(self.package / "course"), *words]
+
+    def test_the_first_program_is_there_and_the_next_begins_with_the_students_own(self):
+        said = self.run_it("start", "06", status=2)
+        self.assertIn("./exercise start 04", said)
+        self.run_it("start", "04")
+        nothing = {"ZERO_BUILD": str(self.home / "nothing is built")}
+        said = self.run_it("start", "06", status=2, **nothing)
+        self.assertIn("it was not checked yet", said)
+        self.assertEqual(said.count("\n"), 1)
+        self.assertFalse(self.answer("06_zero1").exists())
+        self.answer("04_ddp").write_text(exercises.find("04").answer_path.read_text())
+        self.run_it("start", "06", "--from", "answers/04_ddp.cpp")
+        self.assertIn("    comm.all_reduce(grads, partition);\n",
+                      self.answer("06_zero1").read_text())
 
 
 class Hints(Student):

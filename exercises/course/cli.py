@@ -266,6 +266,7 @@ def check(arguments, remembered):
         is_there(exercise, answer)
     build = load_build()
     import check as checks
+    import watch
 
     def once():
         text = progress.fingerprint(answer)
@@ -276,6 +277,8 @@ def check(arguments, remembered):
                 print(f"{terminal.path(answer)}: {error.strerror or error}", flush=True)
                 return 1
             raise Mistake(f"{terminal.path(answer)}: {error.strerror or error}") from None
+        if arguments.watch:
+            watch.clear()  # the last report stays until there is another
         report.notes += notes_on(exercise, answer)
         if answer == own:
             remembered.checked(exercise, report, text)
@@ -289,10 +292,7 @@ def check(arguments, remembered):
         sys.stdout.flush()
         return 0 if report.passed else 1
 
-    if arguments.watch:
-        import watch
-        return watch.watch(answer, once)
-    return once()
+    return watch.watch(answer, once) if arguments.watch else once()
 
 
 # ---- hint, list, picture ----

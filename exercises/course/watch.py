@@ -19,6 +19,12 @@ def state_of(path):
     return status.st_mtime_ns, status.st_size, status.st_ino
 
 
+def clear():
+    """Empties the screen, where it is one."""
+    if sys.stdout.isatty():
+        print("\033[2J\033[3J\033[H", end="")
+
+
 def watch(path, check):
     """Calls check() at once and after each save, until Ctrl-C. The state of the file is taken
     before: what is saved while a check runs is checked afterwards."""
@@ -33,10 +39,10 @@ def watch(path, check):
                 print(f"{terminal.path(path)} is not there; waiting for it ...", flush=True)
             else:
                 if sys.stdout.isatty():
-                    print("\033[2J\033[3J\033[H", end="")
+                    print(terminal.coloured("checking ...", "dim"), flush=True)
                 check()
-                print(terminal.coloured(f"\n{time.strftime('%H:%M:%S')}  watching {terminal.path(path)}; "
-                                    "Ctrl-C ends", "dim"), flush=True)
+                print(terminal.coloured(f"\n{time.strftime('%H:%M:%S')}  watching "
+                                        f"{terminal.path(path)}; Ctrl-C ends", "dim"), flush=True)
             seen = now
     except KeyboardInterrupt:
         print()

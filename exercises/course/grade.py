@@ -14,11 +14,9 @@ it) and graded.json. Exit status: 0: all are graded; 1: some could not be, by no
 """
 
 import concurrent.futures
-import csv
 import dataclasses
 import hashlib
 import hmac
-import io
 import json
 import os
 import pathlib
@@ -37,6 +35,7 @@ import ladder
 import results
 import sandbox
 import submissions
+import tables
 import version
 from exercise import COMPILES, FOLDER, PROJECT, Mistake
 
@@ -78,8 +77,8 @@ def run(arguments):
     failed = grading.grade(chosen, hidden, arguments.jobs, arguments.same_user)
     table = grading.all_graded()
     target = pathlib.Path(arguments.csv) if arguments.csv else grading.out / "grades.csv"
-    results.write(target, csv_text(exercise, table))
-    print(table_text(exercise, table), end="")
+    results.write(target, tables.csv_text(exercise, table))
+    print(tables.table_text(exercise, table), end="")
     print(f"\n{target}, and for each student a folder in {grading.out / 'students'}")
     return 1 if failed else 0
 
@@ -265,8 +264,9 @@ class Grading:
                 record = future.result()
                 failed += record["status"] == "not graded"
                 left = (time.monotonic() - began) / done * (len(chosen) - done)
-                say(f"[{done:>{len(str(len(chosen)))}}/{len(chosen)}] {line_of(record)}"
-                    + (f"   (about {duration(left)} left)" if left > 20 and done > 2 else ""))
+                say(f"[{done:>{len(str(len(chosen)))}}/{len(chosen)}] {tables.line_of(record)}"
+                    + (f"   (about {tables.duration(left)} left)"
+                       if left > 20 and done > 2 else ""))
         except BaseException:
             contained.stop()
             for future in waiting:
@@ -314,60 +314,5 @@ def fingerprint_of_check(build, exercise):
     return digest.hexdigest()
 
 
-# ---- for people ----
-
 def say(text):
     print(text, file=sys.stderr, flush=True)
-
-
-def duration(seconds):
-    return f"{seconds / 60:.0f} min" if seconds >= 90 else f"{seconds:.0f} s"
-
-
-def line_of(record):
-    if record["status"] == "not graded":
-        return f"{record['student']}: NOT GRADED, {record['why']}"
-    where = f", stops at {record['failed_rung']}" if record["failed_rung"] else ""
-    return f"{record['student']}: {record['score']} of {record['points']}{where}"
-
-
-def table_text(exercise, table):
-    """The table on the terminal."""
-    wide = max([len("student"), *(len(one["student"]) for one in table)])
-    lines = [f"{exercise.number} {exercise.title}", "",
-             f"{'student':<{wide}}  points  {'ladder':<{len(exercise.rungs)}}  stops at"]
-    for one in table:
-        if one["status"] == "not graded":
-            lines.append(f"{one['student']:<{wide}}       -  not graded: {first_line(one['why'])}")
-            continue
-        why = f"{one['failed_rung']}: {first_line(one['why'])}" if one["failed_rung"] else ""
-        lines.append(f"{one['student']:<{wide}}  {one['score']:>2}/{one['points']:<3}  "
-                     f"{results.marks(exercise, one):<{len(exercise.rungs)}}  {why}".rstrip())
-    graded = [one["score"] for one in table if one["status"] != "not graded"]
-    if graded:
-        full = sum(score == exercise.points for score in graded)
-        lines += ["", f"{len(graded)} graded: {full} with all {exercise.points} points, "
-                      f"{sum(graded) / len(graded):.1f} on average"]
-    if len(graded) < len(table):
-        lines.append(f"{len(table) - len(graded)} NOT graded, by no fault of their own: see their "
-                     "report.txt, then give the same command again")
-    return "\n".join(lines) + "\n"
-
-
-def first_line(text, limit=90):
-    line = (text.splitlines() or [""])[0]
-    return line if len(line) <= limit else line[:limit - 3] + "..."
-
-
-def csv_text(exercise, table):
-    out = io.StringIO()
-    rungs = [rung.name for rung in exercise.rungs]
-    writer = csv.writer(out)
-    writer.writerow(["student", "exercise", "status", "score", "points", "stops_at", *rungs,
-                     "version", "handed_in", "seconds", "why"])
-    for one in table:
-        writer.writerow([one["student"], one["exercise"], one["status"], one.get("score", ""),
-                         one.get("points", ""), one.get("failed_rung") or "",
-                         *(one.get("rungs", {}).get(name, "") for name in rungs), one["version"],
-                         one["handed_in"], one.get("seconds", ""), first_line(one["why"])])
-    return out.getvalue()

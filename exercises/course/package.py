@@ -17,7 +17,7 @@ import check
 import gradescope
 import skeleton
 import version
-from exercise import FOLDER, PROJECT, Mistake, all_exercises, find, key_of
+from exercise import PROJECT, Mistake, all_exercises, find, key_of
 
 # What a package is made of; everything else stays at home. Folders end in "/".
 GIVEN = ("common/", "cmake/", "visualizer/", "tests/support/", "stages/CMakeLists.txt",
@@ -29,7 +29,8 @@ ANSWERS = ("solution.cpp", "oracle.py")
 FOLDERS_OF_ANSWERS = ("mutants", "solutions")
 INSTRUCTORS = ("exercises/MAKING.md", "exercises/INSTRUCTOR.md",
                *(f"exercises/course/{name}.py" for name in
-                 ("grade", "gradescope", "package", "results", "sandbox", "submissions")))
+                 ("grade", "gradescope", "namespaces", "package", "results", "sandbox",
+                  "submissions", "tables", "users")))
 
 IGNORED = "/build/\n/out/\n/answers/\n__pycache__/\n"
 

@@ -1,10 +1,8 @@
-"""How a grade is written down: for the student, for Gradescope, and as a line of a table."""
+"""How a grade is written down: as Gradescope reads it, and never by half."""
 
 import json
 import os
 import pathlib
-
-import ladder
 
 VISIBILITIES = ("visible", "hidden", "after_due_date", "after_published")
 
@@ -58,14 +56,3 @@ def write(path, text):
 
 def write_json(path, content):
     write(path, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
-
-
-def marks(exercise, graded):
-    """"✓✓✗··": the ladder in a table."""
-    if graded["status"] == "not graded":
-        return ""
-    failed = graded["failed_rung"]
-    place = exercise.order(failed) if failed else len(exercise.rungs)
-    states = ["passed" if i < place else "failed" if i == place else "not tried"
-              for i in range(len(exercise.rungs))]
-    return "".join(ladder.MARKS[state] for state in states)

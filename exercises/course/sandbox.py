@@ -11,21 +11,16 @@ import pathlib
 import shlex
 import shutil
 import signal
-import socket
-import subprocess
-import sys
 import tempfile
 import threading
-import time
 
 import check
 import contained
+import namespaces
+import users
 from exercise import FOLDER, PROJECT, Mistake
 
-FIRST_USER = 62000     # numeric, and hopefully without a name
-USERS_PER_WORKER = 64  # one for compiling and one for each run
-WORKERS = 48           # on this machine
-PROCESSES = 128        # that a user may have, threads included
+PROCESSES = 128  # that a user may have, threads included
 
 WITHOUT = """an answer runs as another user, so grading needs one of these:
   root       sudo ./exercise grade ...
@@ -57,7 +52,7 @@ class Sandbox:
         if same_user:
             return "same user"
         if os.geteuid() == 0:
-            self._holder = _hold_namespaces(self._seen, self._hidden, self.work)
+            self._holder = namespaces.hold(self._seen, self._hidden, self.work)
             return "users and namespaces" if self._holder else "users"
         if shutil.which("bwrap"):
             return "bubblewrap"
@@ -90,8 +85,8 @@ class Sandbox:
         """A worker's users are nobody else's, also not those of another grading on this machine."""
         with self._lock:
             if worker not in self._numbers:
-                self._numbers[worker] = _take_number()
-            return FIRST_USER + self._numbers[worker][0] * USERS_PER_WORKER
+                self._numbers[worker] = users.take_number()
+            return users.FIRST_USER + self._numbers[worker][0] * users.USERS_PER_WORKER
 
     def place(self):
         """A new folder for what an answer is made from and writes."""
@@ -104,7 +99,7 @@ class Sandbox:
 
     def close(self):
         if self._holder:
-            _end(self._holder)
+            namespaces.end(self._holder)
         for _, taken in self._numbers.values():
             taken.close()
         shutil.rmtree(self.work, ignore_errors=True)
@@ -166,7 +161,7 @@ class _UserRunner(check.Runner):
     def folder(self, parent, name):
         path = super().folder(parent, name)
         with self._lock:
-            assert len(self._users) < USERS_PER_WORKER
+            assert len(self._users) < users.USERS_PER_WORKER
             user = self._users[path] = self._first + len(self._users)
         # All runs of an answer may read what was made; nobody else, and not each other's folder.
         path.chmod(0o750 if name == "made" else 0o700)
@@ -187,144 +182,12 @@ class _UserRunner(check.Runner):
                       "--reuid", str(user), "--regid", str(self._first), "--clear-groups"]
             return contained.run([*inside, *command], folder, limits)
         finally:
-            end_all_of(user)
-
-
-def _take_number():
-    """A number that no other process of this machine has, and the socket that holds it: a name
-    which goes when we go, however that may be."""
-    for number in range(WORKERS):
-        taken = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-        try:
-            if sys.platform == "linux":
-                taken.bind(f"\0zero-steps-grading-{number}")
-        except OSError:
-            taken.close()
-            continue
-        first = FIRST_USER + number * USERS_PER_WORKER
-        left = processes_by_user()  # by a grading that was killed
-        for user in range(first, first + USERS_PER_WORKER):
-            if user in left:
-                end_all_of(user)
-        return number, taken
-    raise Mistake("too many gradings at once on this machine")
+            users.end_all_of(user)
 
 
 def _privileges():
     """No program with the set-user-id bit may bring privileges back."""
     return ["setpriv", "--no-new-privs"] if shutil.which("setpriv") else []
-
-
-def _status_of_all():
-    """What the kernel says of each process."""
-    for entry in os.listdir("/proc") if os.path.isdir("/proc/self") else []:
-        if entry.isdigit():
-            try:
-                with open(f"/proc/{entry}/status", encoding="utf-8", errors="replace") as file:
-                    yield int(entry), file.read()
-            except OSError:
-                pass  # it has ended
-
-
-def _said(status, name):
-    return status.partition(f"\n{name}:")[2].partition("\n")[0].split()
-
-
-def end_all_of(user):
-    """Kills every process of a user: also those that left their group and their parent."""
-    for _ in range(200):
-        if user not in processes_by_user():
-            return
-        # As that user, who can signal nobody else: all at once, so that none forks in between.
-        subprocess.run(["/bin/sh", "-c", "kill -9 -1"], user=user, group=user, extra_groups=[],
-                       stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                       stderr=subprocess.DEVNULL, check=False)
-        time.sleep(0.01)
-    raise RuntimeError(f"processes of user {user} do not end")
-
-
-def processes_by_user():
-    """{user: ids}, without those that have ended and only wait for a parent to hear of it."""
-    found = {}
-    for process, status in _status_of_all():
-        # Not who owns its folder: a process can make that root.
-        if _said(status, "State")[:1] != ["Z"]:
-            for user in set(_said(status, "Uid")):
-                found.setdefault(int(user), []).append(process)
-    return found
-
-
-def _threads_of(user):
-    return sum(int(_said(status, "Threads")[0]) for _, status in _status_of_all()
-               if str(user) in _said(status, "Uid") and _said(status, "Threads"))
-
-
-def _hold_namespaces(seen, hidden, work):
-    """A process that holds namespaces which runs enter; None where the kernel does not allow that.
-    It ends when its standard input is closed, so never later than we."""
-    if sys.platform != "linux" or not all(map(shutil.which, ("unshare", "nsenter", "setpriv"))):
-        return None
-    script = _mounts(seen, hidden, work) + "echo ready\nexec cat >/dev/null\n"
-    holder = subprocess.Popen(["unshare", "--mount", "--net", "--ipc", "--uts", "sh", "-c", script],
-                              stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                              stderr=subprocess.DEVNULL, text=True)
-    if holder.stdout.readline() == "ready\n":
-        return holder
-    _end(holder)
-    return None
-
-
-def _end(holder):
-    holder.stdin.close()
-    holder.stdout.close()
-    holder.wait()
-
-
-def _mounts(seen, hidden, work):
-    """The shell script that lays out what answers see: empty folders over everything hidden, and in
-    them again what is seen; all of it read-only but the folder of the work."""
-    kept = [path for path in [*seen, work]]
-    empty = {pathlib.Path(name) for name in ("/tmp", "/var/tmp", "/dev/shm")
-             if os.path.isdir(name)}
-    empty |= {path for path in hidden if path.is_dir()}
-    # A folder that only root may enter hides what is in it, also where that is needed.
-    for path in kept:
-        empty |= {parent for parent in path.parents if not parent.stat().st_mode & 0o001}
-    files = [path for path in hidden if not path.is_dir()]
-    top = [path for path in empty if not any(other in path.parents for other in empty)]
-    stash = _stash([*kept, *top, *files])
-    quoted = {path: shlex.quote(str(path)) for path in [*kept, *top, *files, stash]}
-    lines = ["set -e", "mount --make-rprivate /", f"mount -t tmpfs tmpfs {quoted[stash]}"]
-    for i, path in enumerate(kept):
-        make = "mkdir" if path.is_dir() else "touch"
-        lines += [f"{make} {quoted[stash]}/{i}", f"mount --bind {quoted[path]} {quoted[stash]}/{i}"]
-    for path in files:
-        if not any(folder in path.parents for folder in top):
-            lines.append(f"mount --bind /dev/null {quoted[path]}")
-    lines += [f"mount -t tmpfs -o mode=0755 tmpfs {quoted[path]}" for path in top]
-    for i, path in enumerate(kept):
-        make = "mkdir -p" if path.is_dir() else "touch"
-        folder = path if path.is_dir() else path.parent
-        lines += [f"mkdir -p {shlex.quote(str(folder))}", f"{make} {quoted[path]}",
-                  f"mount --move {quoted[stash]}/{i} {quoted[path]}"]
-    lines.append(f"umount {quoted[stash]}")
-    # Read-only, but for the work and for /dev, whose files are no files. What cannot be, stays.
-    lines.append("while read -r _ place _; do case $place in "
-                 f"{quoted[work]}|/dev|/dev/pts|/proc) ;; "
-                 "*) mount -o remount,bind,ro \"$place\" 2>/dev/null || : ;; esac; "
-                 "done </proc/self/mounts")
-    return "\n".join(lines) + "\n"
-
-
-def _stash(paths):
-    """A folder that neither holds any of the paths nor lies in one."""
-    for name in ("/mnt", "/media", "/srv", "/opt", "/boot", "/home"):
-        folder = pathlib.Path(name)
-        if folder.is_dir() and not folder.is_symlink() and not any(
-                folder == path or folder in path.parents or path in folder.parents
-                for path in paths):
-            return folder
-    return pathlib.Path("/mnt")
 
 
 # ---- as an ordinary user ----
@@ -355,7 +218,7 @@ class _BubblewrapRunner(check.Runner):
         words.append("--")
         pinned = sandbox.pinned(self._worker)
         # They count with everything else that this user runs.
-        limits = dataclasses.replace(limits, processes=PROCESSES + _threads_of(os.getuid()))
+        limits = dataclasses.replace(limits, processes=PROCESSES + users.threads_of(os.getuid()))
         ended = contained.run([*words, *pinned, *command], folder, limits)
         if ended.status > 128 and not ended.timed_out:
             try:

@@ -29,7 +29,9 @@ import contained  # noqa: E402
 import exercise as exercises  # noqa: E402
 import hostile_answers  # noqa: E402
 import ladder  # noqa: E402
+import namespaces  # noqa: E402
 import sandbox  # noqa: E402
+import users  # noqa: E402
 
 BUILD = compiling.load_build(os.environ.get("ZERO_BUILD", PROJECT / "build"))
 SECRET = "7d1e5c0ffee5ec2e7"
@@ -110,7 +112,7 @@ class Containment(unittest.TestCase):
         self.assertLess(time.monotonic() - began, 60)
         if os.geteuid() == 0:
             first = self.box(exercise).first_user(0)
-            left = set(sandbox.processes_by_user()) & set(range(first, first + 64))
+            left = set(users.processes_by_user()) & set(range(first, first + 64))
             self.assertFalse(left, "processes were left behind")
         with self.assertRaises(BlockingIOError):  # nobody has called
             self.listener.accept()
@@ -137,7 +139,7 @@ class Containment(unittest.TestCase):
         box.remove(place)
         if os.geteuid() != 0:
             return
-        with mock.patch.object(sandbox, "_hold_namespaces", return_value=None):
+        with mock.patch.object(namespaces, "hold", return_value=None):
             self.secret.chmod(0o644)
             self.folder.chmod(0o755)
             try:
@@ -149,7 +151,7 @@ class Containment(unittest.TestCase):
     @unittest.skipIf(os.geteuid() != 0, "only root can run as others")
     def test_without_namespaces_it_is_still_another_user(self):
         exercise = exercises.find("01")
-        with mock.patch.object(sandbox, "_hold_namespaces", return_value=None):
+        with mock.patch.object(namespaces, "hold", return_value=None):
             self.folder.chmod(0o755)
             with sandbox.Sandbox(BUILD, exercise, [self.secret]) as box:
                 self.assertEqual(box.kind, "users")
@@ -162,7 +164,7 @@ class Containment(unittest.TestCase):
                 self.assertEqual(ended.out.split()[0], str(box.first_user(0)))
                 self.assertIn("Permission denied", ended.err)
                 self.assertIn("NoNewPrivs:\t1", ended.out)
-                self.assertNotIn(box.first_user(0), sandbox.processes_by_user())
+                self.assertNotIn(box.first_user(0), users.processes_by_user())
 
     def test_two_gradings_have_no_user_in_common(self):
         exercise = exercises.find("01")
@@ -170,8 +172,8 @@ class Containment(unittest.TestCase):
         if os.geteuid() != 0:
             self.skipTest("there are no other users")
         with sandbox.Sandbox(BUILD, exercise, [self.secret]) as other:
-            users = [box.first_user(0), box.first_user(1), other.first_user(0)]
-        self.assertEqual(len(set(users)), 3)
+            numbers = [box.first_user(0), box.first_user(1), other.first_user(0)]
+        self.assertEqual(len(set(numbers)), 3)
 
 
 def add_tests():

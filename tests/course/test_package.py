@@ -25,8 +25,8 @@ import exercise as exercises  # noqa: E402
 import grade  # noqa: E402
 import gradescope  # noqa: E402
 import gradescope_fields  # noqa: E402
+import namespaces  # noqa: E402
 import package  # noqa: E402
-import sandbox  # noqa: E402
 import skeleton  # noqa: E402
 import version  # noqa: E402
 
@@ -205,7 +205,7 @@ class Gradescope(Folder):
         (self.root / "submission" / "answer.cpp").write_text(self.exercise.answer_path.read_text())
         for folder in (self.folder, self.root, self.root / "source"):
             folder.chmod(0o755)
-        with mock.patch.object(sandbox, "_hold_namespaces", return_value=None):
+        with mock.patch.object(namespaces, "hold", return_value=None):
             status, said = self.grade()
         self.assertEqual(status, 0, said)
         self.assertIn("without namespaces", said)

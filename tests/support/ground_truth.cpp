@@ -276,6 +276,7 @@ FollowedTruth follow_truth(const nlohmann::json& result, const Work& work, doubl
   for (const auto& iteration : result.at("iterations")) {
     followed.difference = truth.follow(iteration);
     if (followed.difference) break;
+    followed.skipped.push_back(iteration.at("skipped"));
   }
   followed.activations = truth.peak(Memory::activations);
   followed.workspace = truth.peak(Memory::workspace);

@@ -29,6 +29,7 @@ struct TruthDifference {
 // The truth after the last iteration, or after those before the difference. Padding included.
 struct FollowedTruth {
   std::optional<TruthDifference> difference;
+  std::vector<bool> skipped;  // each iteration before the difference: whether it had to be skipped
   std::vector<float> parameters, master, exp_avg, exp_avg_sq;
   // Bytes that the units' own operators had at most, on one rank: the same in every stage.
   std::int64_t activations = 0, workspace = 0;

@@ -6,7 +6,9 @@ import os
 import pathlib
 import random
 import shutil
+import struct
 import tempfile
+import threading
 import time
 
 import compiling
@@ -79,16 +81,38 @@ def _climb(build, exercise, source, seed, runner, folder):
         place = runner.folder(folder, f"run{i}{again}")
         return run_one(build, exercise, made / "answer", cases[i], place, runner)
 
+    return _run_all(one, len(cases)), []
+
+
+def _run_all(one, count):
+    """The findings of one(0) ... one(count - 1). When one does not end, those that have not begun
+    are left out, and it is the only finding: always the first, since they begin in order."""
+    stop = threading.Event()
+
+    def unless_stopped(i):
+        if stop.is_set():
+            return []
+        findings = one(i)
+        if _does_not_end(findings):
+            stop.set()
+        return findings
+
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count() or 1) as pool:
-        found = list(pool.map(one, range(len(cases))))
-    # A busy machine must not cost a point: what did not end gets a second run, alone, until one
-    # does not end again.
-    for i, findings in enumerate(found):
-        if any(finding.rung == ENDS for finding in findings):
-            found[i] = one(i, again=" again")
-            if any(finding.rung == ENDS for finding in found[i]):
-                break
-    return [finding for findings in found for finding in findings], []
+        found = list(pool.map(unless_stopped, range(count)))
+    first = next((i for i in range(count) if _does_not_end(found[i])), None)
+    if first is None:
+        return [finding for findings in found for finding in findings]
+    # A busy machine must not cost a point: it gets a second run, alone, and so do the others then.
+    for i in range(first, count):
+        findings = one(i, again=" again")
+        if _does_not_end(findings):
+            return findings
+        found[i] = findings
+    return [finding for findings in found for finding in findings]
+
+
+def _does_not_end(findings):
+    return any(finding.rung == ENDS for finding in findings)
 
 
 def run_functions(build, exercise, program, instance, place, runner):
@@ -105,7 +129,8 @@ def run_functions(build, exercise, program, instance, place, runner):
     try:
         result = json.loads(data)
         findings = exercise.module.judge(instance, result, exercise.expected(instance))
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError, RecursionError) as error:
+    except (TypeError, ValueError, LookupError, AttributeError, ArithmeticError, AssertionError,
+            RecursionError, struct.error) as error:
         return [Finding(ENDS, "the program ended without the results it should have written "
                               f"({type(error).__name__})", case=case)]
     return [Finding(finding.rung, finding.text, finding.look, finding.case or case)

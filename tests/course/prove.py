@@ -5,7 +5,7 @@
   prove.py BUILD EXERCISE solutions/NAME  a right answer, differently written, passes
   prove.py BUILD EXERCISE mutants/NAME    a wrong answer fails at its rung
 
-Each on the public instances and on those of a grader's seed: --seeds N takes N of them.
+Each on the public instances, right answers on a grader's, too: --seeds N takes N of a grader's.
 """
 
 import argparse
@@ -42,16 +42,17 @@ def main():
     parser.add_argument("build")
     parser.add_argument("exercise")
     parser.add_argument("what")
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int)
     arguments = parser.parse_args()
     exercise = exercises.find(arguments.exercise)
     build = compiling.load_build(arguments.build)
     text, rung, what = answer(exercise, arguments.what)
+    seeds = arguments.seeds if arguments.seeds is not None else 0 if rung else 1
     wrong = 0
     with tempfile.TemporaryDirectory() as folder:
         source = pathlib.Path(folder) / f"{exercise.name}.cpp"
         source.write_text(text)
-        for seed in [check.PUBLIC_SEED] + [f"hidden {i}" for i in range(arguments.seeds)]:
+        for seed in [check.PUBLIC_SEED] + [f"hidden {i}" for i in range(seeds)]:
             report = check.check(build, exercise, source, seed)
             print(f"{what} ({seed}):\n{ladder.text_of(report)}")
             if (report.failed_rung or "") != rung:

@@ -7,16 +7,17 @@ import os
 import pathlib
 import re
 import signal
-import subprocess
 import sys
 
 import anchors
+import begin
+import built
 import contained
 import ladder
 import progress
 import terminal
 import version
-from exercise import PROJECT, Mistake, all_exercises, find
+from exercise import Mistake, all_exercises, find
 
 DESCRIPTION = """\
 The course, from counting bytes to ZeRO-3. Each exercise is one file that you write, a page that
@@ -46,20 +47,6 @@ INSTRUCTORS = {
 }
 
 
-def build_folder():
-    return pathlib.Path(os.environ.get("ZERO_BUILD") or PROJECT / "build").absolute()
-
-
-def load_build(up_to_date=True):
-    """What is built; `up_to_date`: after whatever has to be built was."""
-    import compiling
-    if up_to_date and not os.environ.get("ZERO_BUILD"):
-        sys.stdout.flush()
-        if subprocess.run([PROJECT / "exercise", "--ready"]).returncode != 0:
-            raise Mistake("what answers are checked with could not be built; see above")
-    return compiling.load_build(build_folder())
-
-
 def chosen(name, remembered):
     """The exercise that is named, or that was worked on last."""
     if name:
@@ -67,150 +54,6 @@ def chosen(name, remembered):
     if not remembered.last:
         raise Mistake("name an exercise, for example 01 (./exercise list shows them)")
     return find(remembered.last)
-
-
-def is_there(exercise, answer):
-    if not answer.is_file():
-        raise Mistake(f"{terminal.path(answer)} is not there: ./exercise start {exercise.number}")
-
-
-# ---- start, reset ----
-
-
-def begin_with(exercise, file, remembered):
-    """What a stage exercise begins with: (text or None for the reference, in words)."""
-    import skeleton
-    if file:
-        if exercise.kind != "stage" or not exercise.previous:
-            raise Mistake(f"exercise {exercise.number} begins with a text of its own: leave --from "
-                          "out")
-        try:
-            text = pathlib.Path(file).read_text(encoding="utf-8")
-        except (OSError, UnicodeDecodeError) as error:
-            raise Mistake(f"{file} cannot be read: {error}") from None
-        try:
-            return skeleton.generate(exercise, text), f"begun with {terminal.path(file)}"
-        except skeleton.CannotBegin as error:
-            raise Mistake(f"{file} cannot be begun with: {error}") from None
-
-    previous = find(exercise.previous) if exercise.kind == "stage" and exercise.previous else None
-    own = remembered.answer(previous) if previous else None
-    why = ""
-    if own and own.is_file():
-        why = against(previous, own, remembered)
-        if not why:
-            try:
-                text = skeleton.generate(exercise, own.read_text(encoding="utf-8"))
-                return text, f"begun with your own {terminal.path(own)}, which passes its check"
-            except (skeleton.CannotBegin, UnicodeDecodeError) as error:
-                why = str(error)
-    try:
-        text = skeleton.generate(exercise)
-    except skeleton.CannotBegin as error:
-        if not previous:
-            raise
-        if not why:
-            raise Mistake(f"exercise {exercise.number} begins with your answer to {previous.name}: "
-                          f"./exercise start {previous.number}, or name a program with --from "
-                          "FILE") from None
-        raise Mistake(f"exercise {exercise.number} begins with your answer to {previous.name}, and "
-                      f"of {terminal.path(own)}: {why}; put that right first, or name a program "
-                      "with --from FILE, that one too") from error
-    if not previous or not (PROJECT / exercise.begin).exists():
-        return text, ""
-    if why:
-        why = f", and not with your own {terminal.path(own)}: {why} (--from FILE names a program)"
-    return text, f"begun with {exercise.begin}{why}"
-
-
-def against(exercise, answer, remembered):
-    """Why an answer is not begun with: as remembered, or by checking it, where something is built.
-    "" when it passes."""
-    state = remembered.state(exercise)
-    if state == progress.PASSED:
-        return ""
-    if state in (progress.EDITED, progress.STARTED):
-        try:
-            build = load_build(up_to_date=False)
-        except Mistake:
-            return "it was not checked yet"
-        import check as checks
-        print(f"checking {terminal.path(answer)} ...", file=sys.stderr, flush=True)
-        text = progress.fingerprint(answer)
-        report = checks.check(build, exercise, answer)
-        remembered.checked(exercise, report, text)
-        if report.passed:
-            return ""
-    return "it does not pass its check"
-
-
-def write_new(path, text):
-    """Writes a file that must not be there yet."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with open(path, "x", encoding="utf-8") as file:
-            file.write(text)
-    except FileExistsError:
-        raise Mistake(f"{terminal.path(path)} is there, and is not overwritten") from None
-    except OSError as error:
-        raise Mistake(f"{terminal.path(path)} cannot be written: {error.strerror}") from None
-
-
-def say_started(exercise, answer, how):
-    print(f"{exercise.number} {exercise.title}: {exercise.goal}\n")
-    if how:
-        print(terminal.wrapped(f"{terminal.path(answer)} is {how}.") + "\n")
-    print(f"  read    {terminal.path(exercise.folder / 'README.md')}\n"
-          f"  write   {terminal.path(answer)}\n"
-          f"  then    ./exercise check {exercise.number} --watch\n\n"
-          f"It should take about {terminal.hours(exercise.hours)}, for {exercise.points} points.")
-
-
-def start(arguments, remembered):
-    exercise = find(arguments.exercise)
-    answer = remembered.answer(exercise)
-    if answer.exists() or answer.is_symlink():
-        print(f"{terminal.path(answer)} is there already ({remembered.state(exercise)}); nothing "
-              "was changed.\n\n"
-              f"  go on         ./exercise check {exercise.number}\n"
-              f"  begin again   ./exercise reset {exercise.number}   (keeps the old file)")
-        remembered.worked_on(exercise)
-        return 0
-    text, how = begin_with(exercise, arguments.source, remembered)
-    write_new(answer, text)
-    remembered.started(exercise)
-    say_started(exercise, answer, how)
-    return 0
-
-
-def reset(arguments, remembered):
-    exercise = find(arguments.exercise)
-    answer = remembered.answer(exercise)
-    is_there(exercise, answer)
-    if not arguments.yes and not sys.stdin.isatty():
-        raise Mistake("reset asks before it begins again, and nobody is here to be asked: "
-                      f"./exercise reset {exercise.number} --yes")
-    text, how = begin_with(exercise, arguments.source, remembered)
-    number = 1
-    while (old := answer.with_name(f"{answer.name}.old-{number}")).exists():
-        number += 1
-    if not arguments.yes:
-        question = (f"Begin {terminal.path(answer)} again? What is in it is kept as {old.name}. "
-                    "[y/N] ")
-        if input(question).strip().lower() not in ("y", "yes"):
-            print("Nothing was changed.")
-            return 1
-    os.rename(answer, old)
-    try:
-        write_new(answer, text)
-    except Mistake:
-        if not answer.exists():
-            os.rename(old, answer)
-        raise
-    remembered.started(exercise)
-    print(f"What was there is kept: {terminal.path(old)}\n")
-    say_started(exercise, answer, how)
-    return 0
 
 
 # ---- check ----
@@ -263,8 +106,8 @@ def check(arguments, remembered):
     if file and not answer.is_file():
         raise Mistake(f"{file} is not a file")
     if not file and not arguments.watch:
-        is_there(exercise, answer)
-    build = load_build()
+        begin.is_there(exercise, answer)
+    build = built.load_build()
     import check as checks
     import watch
 
@@ -374,12 +217,12 @@ def picture(arguments, remembered):
         exercise)
     if exercise.kind == "stage":
         if not arguments.file:
-            is_there(exercise, answer)
+            begin.is_there(exercise, answer)
         elif not answer.is_file():
             raise Mistake(f"{arguments.file} is not a file")
     source = pictures.source_of(exercise, answer, remembered.folder)
     out = pathlib.Path(arguments.out).absolute() if arguments.out else pictures.folder_of(exercise)
-    return pictures.draw(load_build(), exercise, source, out)
+    return pictures.draw(built.load_build(), exercise, source, out)
 
 
 # ---- the command line ----
@@ -398,7 +241,7 @@ def parser_for(command):
         return one
 
     last = "number or name; the one worked on last if left out"
-    one = add("start", start, "make the file that you write your answer in", """\
+    one = add("start", begin.start, "make the file that you write your answer in", """\
 Makes answers/NN_name.cpp, and names the page to read and the command to check with. A file that is
 there is never changed.
 
@@ -450,7 +293,7 @@ functions show a program of the project in which the same thing happens.
 Lists the exercises: how many hours each should take, the points of your last check, whether it
 passes, and what to do next. An answer that you have changed since its last check is "edited".""")
 
-    one = add("reset", reset, "begin an answer again; the old one is kept", """\
+    one = add("reset", begin.reset, "begin an answer again; the old one is kept", """\
 Begins an answer again, after asking. The old file is kept beside it: 06_zero1.cpp.old-1.
 
   ./exercise reset 06

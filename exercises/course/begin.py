@@ -18,7 +18,7 @@ def is_there(exercise, answer):
 
 
 def begin_with(exercise, file, remembered):
-    """What a stage exercise begins with: (text or None for the reference, in words)."""
+    """What an answer begins with: (the text, and in words where that is from, "" from nowhere)."""
     if file:
         if exercise.kind != "stage" or not exercise.previous:
             raise Mistake(f"exercise {exercise.number} begins with a text of its own: leave --from "

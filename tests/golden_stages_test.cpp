@@ -13,20 +13,20 @@ std::string text(double number) { return nlohmann::json(number).dump(); }
 
 void check_stage(const std::string& stage, const std::string& name, int ranks) {
   const Golden golden = read_golden(name);
-  Work work{
-      .ranks = ranks,
-      .dtype = "fp32",
-      .collectives = "ring",
-      .layers = golden.model.layers,
-      .heads = golden.model.heads,
-      .channels = golden.model.channels,
-      .context = golden.model.context,
-      .vocab = golden.model.vocab,
-      .batch = golden.batch,
-      .iterations = static_cast<int>(golden.losses.size()),
-      .more = {"--data", golden.data, "--seed", std::to_string(golden.seed), "--learning-rate",
-               text(golden.learning_rate), "--warmup", std::to_string(golden.warmup),
-               "--weight-decay", text(golden.weight_decay), "--clip", text(golden.clip)}};
+  Work work{.ranks = ranks,
+            .dtype = "fp32",
+            .collectives = "ring",
+            .layers = golden.model.layers,
+            .heads = golden.model.heads,
+            .channels = golden.model.channels,
+            .context = golden.model.context,
+            .vocab = golden.model.vocab,
+            .batch = golden.batch,
+            .iterations = static_cast<int>(golden.losses.size()),
+            .seed = golden.seed,
+            .more = {"--data", golden.data, "--learning-rate", text(golden.learning_rate),
+                     "--warmup", std::to_string(golden.warmup), "--weight-decay",
+                     text(golden.weight_decay), "--clip", text(golden.clip)}};
   const nlohmann::json result = run_stage(stage, work);
   REQUIRE(result.at("num_parameters") == golden.gradients.size());
   const nlohmann::json& iterations = result.at("iterations");

@@ -92,7 +92,7 @@ TEST_CASE("the same command gives the same bits again") {
 TEST_CASE("the seed decides the initial weights, and with them all that follows") {
   Work work;
   const json first = bits(run_stage("zero3", work));
-  work.more = {"--seed", "2"};
+  work.seed = 2;
   CHECK(first != bits(run_stage("zero3", work)));
 }
 

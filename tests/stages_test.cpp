@@ -122,18 +122,20 @@ TEST_CASE("common does not know the stages") {
 TEST_CASE("no conditional compilation, no macros, no float atomics") {
   const std::regex conditional(R"(^\s*#\s*(if|ifdef|ifndef|elif|else|endif|define|undef)\b)");
   const std::regex float_atomic(R"(atomic(_ref)?<\s*(float|double)|atomicAdd)");
-  for (const std::string folder : {"common", "stages", "tests"}) {
+  for (const std::string folder : {"common", "stages", "exercises", "tests"}) {
     for (const std::string& path : sources_in(folder)) {
       const bool catch_main = path.find("catch2_v2/main.cpp") != std::string::npos;
       const bool this_test = path.ends_with("stages_test.cpp");
       // The toolkit's own words, where there is no toolkit.
       const bool toolkit = path.starts_with("tests/emulated_cuda/include/");
+      // Answers that try everything to deceive the course's check.
+      const bool hostile = path.starts_with("tests/course/hostile/");
       int number = 0;
       for (const std::string& line : lines_of(read_whole_file(source_path(path)))) {
         ++number;
         if (catch_main || this_test) continue;
         INFO(path << ":" << number << ": " << line);
-        if (!toolkit) CHECK_FALSE(std::regex_search(line, conditional));
+        if (!toolkit && !hostile) CHECK_FALSE(std::regex_search(line, conditional));
         CHECK_FALSE(std::regex_search(line, float_atomic));
       }
     }

@@ -124,7 +124,7 @@ def run_functions(build, exercise, program, instance, place, runner):
     limits = contained.Limits(exercise.seconds, exercise.memory)
     ended = runner.run([program, given, "result.json"], place, limits)
     if ended.timed_out or ended.status != 0:
-        return [Finding(ENDS, failure(ended), case=case)]
+        return [Finding(ENDS, failure(ended), ended.look(), case)]
     data = contained.read_data(place / "result.json", RESULT)
     try:
         result = json.loads(data)
@@ -140,6 +140,8 @@ def run_functions(build, exercise, program, instance, place, runner):
 def failure(ended, lines=8):
     """How a program failed, in its own words where it has some."""
     said = [line for line in ended.err.splitlines() if line.strip()][:lines]
-    if ended.timed_out or ended.status < 0 or not said:
+    if ended.status < 0 and not ended.timed_out:
+        return ended.how()
+    if ended.timed_out or not said:
         said.insert(0, ended.how())
     return "\n".join(said)

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import pathlib
+import re
 
 import contained
 from exercise import PROJECT, Mistake
@@ -56,11 +57,31 @@ def link(build, exercise, folder, run=contained.run):
     return "" if ended.status == 0 and not ended.timed_out else ended.err or ended.how()
 
 
-def first_errors(said, source, lines=12):
-    """What a compiler said, its first error first, and the answer by its name alone."""
-    kept = []
-    for line in said.splitlines():
-        line = line.replace(str(source), pathlib.Path(source).name)
-        if kept or ": error: " in line or ": fatal error: " in line or "undefined reference" in line:
-            kept.append(line)
-    return "\n".join((kept or said.splitlines())[:lines])
+# file:line:column: error: what it is, as g++ and clang++ write it.
+_DIAGNOSTIC = re.compile(r"[^\s:][^:]*:\d+:\d+: (fatal error|error|warning|note): ")
+
+
+def first_errors(said, source, errors=3, lines=5):
+    """What a compiler or a linker said: its first errors, each with the line it is about, and the
+    answer by its name alone. Not the notes, which are mostly about other files."""
+    blocks, block = [], None
+    for line in said.replace(str(source), pathlib.Path(source).name).splitlines():
+        diagnostic = _DIAGNOSTIC.match(line)
+        if diagnostic:
+            block = [line] if diagnostic[1].endswith("error") else None
+        elif "undefined reference" in line or "multiple definition" in line:
+            block = [re.sub(r"^.*?answer\.o: in function ", "in function ", line)]
+        elif block and line.startswith(" ") and len(block) < lines:
+            block.append(line)
+            continue
+        else:
+            block = None
+        if block:
+            blocks.append(block)
+    if not blocks:
+        return "\n".join(said.splitlines()[:lines])
+    kept = [line for block in blocks[:errors] for line in block]
+    left = len(blocks) - errors
+    if left > 0:
+        kept.append(f"and {left} more error{'s' if left > 1 else ''}")
+    return "\n".join(kept)

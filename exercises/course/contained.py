@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import re
 import resource
 import selectors
 import signal
@@ -20,6 +21,13 @@ class Limits:
     processes: int = 0      # of the user; 0: not limited. Only sensible for a user of its own
 
 
+# What a container of the standard library says when an index is beyond its end.
+_ASSERTED = re.compile(r"/(?:stl_)?(\w+)(?:\.h)?:\d+: .*: Assertion '(?:__)?(.*)' failed")
+_LOOK = {signal.SIGSEGV: "memory that is not yours: an index, or a span, that goes too far",
+         signal.SIGABRT: "indices beyond the end of a container, and exceptions that nobody catches",
+         signal.SIGFPE: "divisions of integers: one is by 0"}
+
+
 @dataclasses.dataclass
 class Ended:
     status: int       # exit status; negative: the signal that ended it
@@ -27,6 +35,10 @@ class Ended:
     out: str
     err: str
     seconds: float
+
+    def look(self):
+        """What to look at when it crashed; "" when it did not."""
+        return _LOOK.get(-self.status, "")
 
     def how(self):
         """How it ended, when not as it should: one line."""
@@ -37,7 +49,9 @@ class Ended:
                 name = signal.Signals(-self.status).name
             except ValueError:
                 name = f"signal {-self.status}"
-            return f"it crashed ({name})"
+            asserted = _ASSERTED.search(self.err)
+            why = f": in std::{asserted[1]}, {asserted[2]} does not hold" if asserted else ""
+            return f"it crashed ({name}{why})"
         return f"it ended with status {self.status}"
 
 

@@ -10,6 +10,7 @@ STATES = 1e-5       # of exp_avg and exp_avg_sq, relative to the largest of the 
 MASTER = 1e-4       # of the master, for each update so far, relative to the learning rate
 ROUNDING = 2e-7     # of the master, for each update so far, relative to its value: fp32
 MOST_GATHERS = 2    # of one scalar per rank, in a call
+LARGEST = 65504.0   # that fp16 has
 
 
 # ---- instances ----
@@ -17,7 +18,7 @@ MOST_GATHERS = 2    # of one scalar per rank, in a call
 def instances(random):
     """"master": the bits of fp32 numbers, by rank; "grads": of fp16 numbers, by iteration and rank:
     averaged over the ranks and scaled. One iteration has an infinite element, another one a NaN,
-    each on one rank alone."""
+    each on one rank alone; one has nothing but zeros, and one the largest that is finite."""
     chosen = [_ordinary(random, ranks=3, size=11, padding=2)]
     while not order_matters(chosen[0]):
         chosen[0] = _ordinary(random, ranks=3, size=11, padding=2)
@@ -28,6 +29,9 @@ def instances(random):
     # The loss scale at its ends.
     chosen.append(_instance(random, 3, 5, 1, 1.0, 3, "inf good nan good good"))
     chosen.append(_instance(random, 4, 3, 0, 2.0 ** 24, 1, "good good nan good"))
+    # Finite, and so no overflow: no gradient at all, and a norm beyond fp16, scaled or not.
+    chosen.append(_instance(random, 3, 6, 1, 1.0, 3, "good zero huge good"))
+    chosen.append(_instance(random, 5, 4, 2, 1024.0, 3, "good huge zero nan good"))
     return chosen
 
 
@@ -54,7 +58,14 @@ def _instance(random, ranks, size, padding, scale, window, schedule):
         # Now longer than the clip, now shorter.
         length = scale * unit * (random.uniform(2, 4) if now % 2 == 0 else random.uniform(0.2, 0.5))
         values = _gradient(random, used, length)
-        if what != "good":
+        if what == "zero":
+            values = [0.0] * used
+        elif what == "huge":
+            for place in random.sample(range(used), 3):
+                values[place] = random.choice((-1, 1)) * LARGEST
+        elif what == "good" and now > 0 and used > 3:
+            values[random.randrange(used)] = 0.0  # its states decay all the same
+        if what in ("inf", "nan"):
             # Each time on another rank; not in the padding.
             place = min(now % ranks * size + random.randrange(size), used - 1)
             values[place] = random.choice((-1, 1)) * math.inf if what == "inf" else math.nan

@@ -86,11 +86,15 @@ def write_new(path, text):
     """Writes a file that must not be there yet."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise Mistake(f"{terminal.path(path.parent)} cannot be made: {error.strerror}") from None
+    try:
         with open(path, "x", encoding="utf-8") as file:
             file.write(text)
     except FileExistsError:
         raise Mistake(f"{terminal.path(path)} is there, and is not overwritten") from None
     except OSError as error:
+        path.unlink(missing_ok=True)  # by half
         raise Mistake(f"{terminal.path(path)} cannot be written: {error.strerror}") from None
 
 

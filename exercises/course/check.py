@@ -20,6 +20,7 @@ from ladder import Finding, Report
 
 PUBLIC_SEED = "public"  # of the instances that everybody sees; a grader has its own
 RESULT = 16 << 20       # bytes that a result may have
+ROOM = 16 << 20         # bytes on the disk, more than a check needs
 
 
 class Runner:
@@ -65,12 +66,14 @@ def _climb(build, exercise, source, seed, runner, folder):
     shutil.copyfile(source, copy)
     said = compiling.compile_object(build, copy, made, runner.run)
     if said:
+        _need_room(folder)
         return [Finding(COMPILES, compiling.first_errors(said, copy))], []
     refused = symbols.refuse(build, exercise, copy, made)
     if refused:
         return [Finding(COMPILES, refused)], []
     said = compiling.link(build, exercise, made, runner.run)
     if said:
+        _need_room(folder)
         return [Finding(COMPILES, compiling.first_errors(said, copy),
                         look="every function of the skeleton must still be there")], []
 
@@ -81,7 +84,20 @@ def _climb(build, exercise, source, seed, runner, folder):
         place = runner.folder(folder, f"run{i}{again}")
         return run_one(build, exercise, made / "answer", cases[i], place, runner)
 
-    return _run_all(one, len(cases)), []
+    findings = _run_all(one, len(cases))
+    if _does_not_end(findings):
+        _need_room(folder)
+    return findings, []
+
+
+def _need_room(folder):
+    """Raises OSError when the disk is full: then what failed may not be the answer's fault. It is
+    tried, since an answer can say what it likes."""
+    probe = folder / "room"
+    try:
+        probe.write_bytes(bytes(ROOM))
+    finally:
+        probe.unlink(missing_ok=True)
 
 
 def _run_all(one, count):

@@ -309,9 +309,13 @@ Begins an answer again, after asking. The old file is kept beside it: 06_zero1.c
                                       formatter_class=argparse.RawDescriptionHelpFormatter)
             module.add_arguments(one)
             one.set_defaults(run=lambda arguments, _: module.run(arguments))
-        elif (pathlib.Path(__file__).parent / f"{name}.py").exists():
+        elif _is_there(name):
             commands.add_parser(name, help=summary)
     return parser
+
+
+def _is_there(command):
+    return (pathlib.Path(__file__).parent / f"{command}.py").exists()
 
 
 def interrupted(_number, _frame):
@@ -324,8 +328,11 @@ def main(words):
         stream.reconfigure(errors="replace")  # a terminal that has no ✓
     signal.signal(signal.SIGINT, interrupted)
     signal.signal(signal.SIGTERM, interrupted)
+    signal.signal(signal.SIGHUP, interrupted)  # the terminal is closed
     try:
         command = words[0] if words and words[0] in INSTRUCTORS else None
+        if command and not _is_there(command):
+            raise Mistake(f"{command} is for instructors, and not in a student's package")
         parser = parser_for(command)
         arguments = parser.parse_args(words)
         if arguments.command is None:
@@ -338,6 +345,11 @@ def main(words):
     except KeyboardInterrupt:
         print(file=sys.stderr)
         return 130
-    except BrokenPipeError:  # whoever read it has read enough
+    except OSError as error:
+        if not isinstance(error, BrokenPipeError):
+            place = f"{error.filename}: " if error.filename else ""
+            print(f"exercise: {place}{error.strerror or error}", file=sys.stderr)
+            return 2
+        # Whoever read it has read enough.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141

@@ -40,6 +40,7 @@ import version
 from exercise import COMPILES, FOLDER, PROJECT, Mistake
 
 MOST_JOBS = 16
+NEEDED = {"student", "exercise", "handed_in", "version", "status", "why", "key"}  # in a graded.json
 
 
 def add_arguments(parser):
@@ -68,6 +69,8 @@ def run(arguments):
         if not getattr(arguments, name):
             what = "SUBMISSIONS" if name == "submissions" else f"--{name}"
             raise Mistake(f"{what} is missing (./exercise grade --help)")
+    if arguments.jobs < 0:
+        raise Mistake(f"--jobs {arguments.jobs}: 0 (one per processor) or more")
     build = compiling.load_build(os.environ.get("ZERO_BUILD") or PROJECT / "build")
     exercise = exercises.find(arguments.exercise)
     found = submissions.find(arguments.submissions)
@@ -91,8 +94,12 @@ def new_secret(path):
     except OSError as error:
         raise Mistake(f"{path}: {error.strerror}; a secret is never written over: whoever loses it "
                       "cannot grade again in the same way") from None
-    with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-        file.write(secrets.token_hex(32) + "\n")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(secrets.token_hex(32) + "\n")
+    except OSError:
+        os.unlink(path)
+        raise
     print(f"{path}: keep it, where students cannot read it; who grades again needs it")
 
 
@@ -184,8 +191,9 @@ class Grading:
         self.build, self.exercise, self.secret, self.out = build, exercise, secret, out.absolute()
         self.students = self.out / "students"
         try:
-            self.students.mkdir(parents=True, exist_ok=True)
-            self.out.chmod(0o700)
+            if not self.out.exists():
+                self.out.mkdir(parents=True, mode=0o700)
+            self.students.mkdir(exist_ok=True, mode=0o700)
         except OSError as error:
             raise Mistake(f"{self.out}: {error.strerror}") from None
         self._checked_by = fingerprint_of_check(build, exercise)
@@ -196,8 +204,8 @@ class Grading:
 
     def all_graded(self):
         """Everybody's record, by name."""
-        return [json.loads(path.read_text(encoding="utf-8"))
-                for path in sorted(self.students.glob("*/graded.json"))]
+        told = (_told(path) for path in sorted(self.students.glob("*/graded.json")))
+        return [record for record in told if record]
 
     def chosen(self, found, only, again):
         """Who is to be graded now."""
@@ -225,12 +233,8 @@ class Grading:
         return key.hexdigest()
 
     def _done(self, submission):
-        try:
-            path = self.students / submission.student / "graded.json"
-            told = json.loads(path.read_text(encoding="utf-8"))
-            return told["key"] if told["status"] != "not graded" else ""
-        except (OSError, ValueError, KeyError):
-            return ""
+        told = _told(self.students / submission.student / "graded.json")
+        return told["key"] if told and told["status"] != "not graded" else ""
 
     def grade(self, chosen, hidden, jobs, same_user):
         """Grades them, and returns how many could not be graded."""
@@ -278,28 +282,46 @@ class Grading:
         return failed
 
     def _grade_and_write(self, box, worker, submission):
-        place, folder = box.place(), self.students / submission.student
+        folder = self.students / submission.student
         try:
-            report, notes, record = grade_one(self.build, self.exercise, self.secret, submission,
-                                              box.runner(worker), place)
+            place = box.place()
+            try:
+                report, notes, record = grade_one(self.build, self.exercise, self.secret,
+                                                  submission, box.runner(worker), place)
+            finally:
+                box.remove(place)
+            record["key"] = self._key(submission)
+            record_grade(record, report)
+            extra = {name: record[name]
+                     for name in ("exercise", "version", "status", "failed_rung")}
+            results.write_json(folder / "results.json", results.gradescope(report, notes, extra))
+            results.write(folder / "report.txt", report_text(report, notes, record))
+            results.write_json(folder / "graded.json", record)  # the last: now it is done
         except Exception as error:  # ours, not the student's: it must never become a 0
+            why = traceback.format_exc()
             record = {"student": submission.student, "exercise": self.exercise.name,
                       "handed_in": submission.name, "version": "", "status": "not graded",
                       "why": f"{type(error).__name__}: {error}", "key": ""}
-            results.write(folder / "report.txt", f"{submission.student}, {submission.name}\n\nnot "
-                          f"graded: the grader failed\n\n{traceback.format_exc()}")
-            (folder / "results.json").unlink(missing_ok=True)
-            results.write_json(folder / "graded.json", record)
-            return record
-        finally:
-            box.remove(place)
-        record["key"] = self._key(submission)
-        record_grade(record, report)
-        extra = {name: record[name] for name in ("exercise", "version", "status", "failed_rung")}
-        results.write_json(folder / "results.json", results.gradescope(report, notes, extra))
-        results.write(folder / "report.txt", report_text(report, notes, record))
-        results.write_json(folder / "graded.json", record)  # the last: now it is done
+            self._write_failure(folder, submission, record, why)
         return record
+
+    def _write_failure(self, folder, submission, record, why):
+        try:
+            (folder / "results.json").unlink(missing_ok=True)
+            results.write(folder / "report.txt", f"{submission.student}, {submission.name}\n\nnot "
+                          f"graded: the grader failed\n\n{why}")
+            results.write_json(folder / "graded.json", record)
+        except OSError as error:  # a full disk; the others are graded all the same
+            say(f"{submission.student}: cannot write to {folder}: {error}")
+
+
+def _told(path):
+    """What a graded.json says, or None: it is not there, or damaged, and so not done."""
+    try:
+        told = json.loads(path.read_text(encoding="utf-8"))
+        return told if isinstance(told, dict) and NEEDED <= told.keys() else None
+    except (OSError, ValueError):
+        return None
 
 
 def fingerprint_of_check(build, exercise):

@@ -78,9 +78,7 @@ def run(arguments):
     secret = grade.load_secret(arguments.secret)
     out = pathlib.Path(arguments.out)
     data = package(exercise, secret, arguments.visibility)
-    out.touch(mode=0o600)
-    out.chmod(0o600)  # the secret is in it
-    out.write_bytes(data)
+    results.write_private(out, data)  # the secret is in it
     print(f"{out}: {len(data) / (1 << 20):.1f} MiB, with the secret in it. On Gradescope: "
           f"Configure Autograder, upload it, Ubuntu 24.04.")
     return 0
@@ -117,7 +115,8 @@ def project_files():
                             check=False)
     names = [name for name in listed.stdout.decode().split("\0") if name]
     if listed.returncode != 0 or "CMakeLists.txt" not in names:
-        raise Mistake("this needs the project as git has it: a clone, not an unpacked archive")
+        said = (listed.stderr.decode(errors="replace").strip().splitlines() or [""])[0]
+        raise Mistake("this needs the project as git has it, a clone" + (f" ({said})" * bool(said)))
     return [name for name in names if (PROJECT / name).is_file()]
 
 
@@ -129,7 +128,10 @@ def grade_in(root):
     source = root / "source"
     target = root / "results" / "results.json"
     target.unlink(missing_ok=True)
-    told = json.loads((source / "autograder.json").read_text(encoding="utf-8"))
+    try:
+        told = json.loads((source / "autograder.json").read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise Mistake(f"{error.filename} is not there: --grade is for the package itself") from None
     exercise = exercises.find(told["exercise"])
     build = compiling.load_build(os.environ.get("ZERO_BUILD") or PROJECT / "build")
     metadata = root / "submission_metadata.json"

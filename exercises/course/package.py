@@ -148,7 +148,12 @@ def write(out, files):
     if name.endswith((".zip", ".tar.gz", ".tgz")):
         root = out.name[:-len(".zip")] if name.endswith(".zip") else out.name.rsplit(".t", 1)[0]
         data = _zip(root, files) if name.endswith(".zip") else _tar(root, files)
-        out.write_bytes(data)
+        part = out.with_name(f".{out.name}.part")
+        try:
+            part.write_bytes(data)
+            part.replace(out)
+        finally:
+            part.unlink(missing_ok=True)
         return
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise Mistake(f"{out} is there already: name a folder that is not, or remove it")

@@ -128,4 +128,5 @@ class Progress:
         """Points of the last check, or None when the answer was changed since, or never checked."""
         about = self._about(exercise)
         now = fingerprint(self.answer(exercise))
-        return about.get("score") if now and now == about.get("checked") else None
+        score = about.get("score") if now and now == about.get("checked") else None
+        return score if isinstance(score, int) else None

@@ -46,12 +46,26 @@ def write(path, text):
     """Writes a file that is never there by half."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
+    _replace(path, text.encode("utf-8", "backslashreplace"), 0o644)
+
+
+def write_private(path, data):
+    """The same with bytes that only their owner may read."""
+    _replace(pathlib.Path(path), data, 0o600)
+
+
+def _replace(path, data, mode):
     part = path.with_name(f".{path.name}.{os.getpid()}")
-    with open(part, "w", encoding="utf-8", newline="") as file:
-        file.write(text)
-        file.flush()
-        os.fsync(file.fileno())
-    os.replace(part, path)
+    try:
+        descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(part, path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise OSError(error.errno, error.strerror, str(path)) from None
 
 
 def write_json(path, content):

@@ -30,6 +30,9 @@ BESIDE = ("submission_metadata.yml", "submission_metadata.json", "grades.csv", "
 class Unusable(Exception):
     """Why nothing can be graded: for the student, who gets no points for it."""
 
+    def __str__(self):
+        return printable(super().__str__())
+
 
 @dataclasses.dataclass(frozen=True)
 class Submission:
@@ -38,10 +41,14 @@ class Submission:
 
     @property
     def name(self):
-        return ", ".join(path.name for path in self.paths)
+        return printable(", ".join(path.name for path in self.paths))
 
     def read(self, exercise):
         """The answer: (its name within the submission, its bytes). Raises Unusable."""
+        name, data = self._read(exercise)
+        return printable(name), data
+
+    def _read(self, exercise):
         if len(self.paths) > 1:
             raise Unusable(f"there are several submissions of {self.student}: {self.name}; hand in "
                            "one")
@@ -64,6 +71,12 @@ class Submission:
         return name, _usable(name, data)
 
 
+def printable(text):
+    """A name that somebody else chose, for tables and files: no bytes that are not a text, and no
+    new lines."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 def find(folder):
     """The submissions in a folder, by student."""
     folder = pathlib.Path(folder)
@@ -72,7 +85,7 @@ def find(folder):
     students = {}
     for path in sorted(folder.iterdir()):
         if not path.name.startswith(".") and path.name not in BESIDE:
-            students.setdefault(_student(path), []).append(path)
+            students.setdefault(printable(_student(path)), []).append(path)
     if not students:
         raise Mistake(f"{folder} is empty: it should have one file, folder or archive per student")
     return [Submission(student, tuple(paths)) for student, paths in sorted(students.items())]

@@ -63,8 +63,15 @@ def csv_text(exercise, table):
     writer.writerow(["student", "exercise", "status", "score", "points", "stops_at", *rungs,
                      "version", "handed_in", "seconds", "why"])
     for one in table:
-        writer.writerow([one["student"], one["exercise"], one["status"], one.get("score", ""),
-                         one.get("points", ""), one.get("failed_rung") or "",
+        writer.writerow([_no_formula(one["student"]), one["exercise"], one["status"],
+                         one.get("score", ""), one.get("points", ""),
+                         one.get("failed_rung") or "",
                          *(one.get("rungs", {}).get(name, "") for name in rungs), one["version"],
-                         one["handed_in"], one.get("seconds", ""), first_line(one["why"])])
+                         _no_formula(one["handed_in"]), one.get("seconds", ""),
+                         first_line(one["why"])])
     return out.getvalue()
+
+
+def _no_formula(text):
+    """A name that a spreadsheet would compute, as a text."""
+    return f"'{text}" if text.startswith(("=", "+", "-", "@")) else text

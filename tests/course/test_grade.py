@@ -291,6 +291,60 @@ class Grading(Folder):
         self.assertEqual(len(seeds), 8)
 
 
+class Misfortune(Folder):
+    def test_no_name_stops_the_grading_of_the_others(self):
+        self.hand_in("alice.cpp", RIGHT)
+        self.hand_in("new\nline.cpp", RIGHT)
+        self.hand_in("=1+1.cpp", RIGHT)
+        (self.handed_in / os.fsdecode(b"bad\xff")).mkdir()
+        self.hand_in(os.fsdecode(b"bad\xff/\xff.cpp"), RIGHT)
+        with tarfile.open(self.handed_in / "tar.tar.gz", "w:gz", errors="surrogateescape") as tar:
+            member = tarfile.TarInfo(os.fsdecode(b"d\xff/01_bytes.cpp"))
+            member.size = len(RIGHT.encode())
+            tar.addfile(member, io.BytesIO(RIGHT.encode()))
+        self.grade()
+        rows = self.rows()
+        self.assertEqual(sorted(rows), ["'=1+1", "alice", "bad\\udcff", "new\\nline", "tar"])
+        self.assertEqual({row["score"] for row in rows.values()}, {"15"})
+        self.assertEqual(rows["tar"]["handed_in"], "tar.tar.gz: d\\udcff/01_bytes.cpp")
+
+    def test_a_damaged_record_is_graded_again_and_a_folder_keeps_its_mode(self):
+        self.hand_in("alice.cpp", RIGHT)
+        self.hand_in("bob.cpp", RIGHT)
+        self.out.mkdir(mode=0o755)
+        self.out.chmod(0o755)
+        self.grade()
+        self.assertEqual(stat.S_IMODE(self.out.stat().st_mode), 0o755)
+        for damage in ("", "{", "[]", "{}"):
+            (self.out / "students" / "bob" / "graded.json").write_text(damage)
+            self.assertIn("1 of 2 are graded already", self.grade().stderr)
+            self.assertEqual(self.rows()["bob"]["score"], "15")
+
+    @unittest.skipUnless(os.geteuid() == 0, "a small disk is mounted by root")
+    def test_a_full_disk_costs_no_points(self):
+        self.hand_in("alice.cpp", RIGHT)
+        disk = self.folder / "disk"
+        disk.mkdir()
+        if subprocess.run(["mount", "-t", "tmpfs", "-o", "size=60k", "tmpfs", str(disk)],
+                          capture_output=True).returncode != 0:
+            self.skipTest("nothing can be mounted here")
+        try:
+            with mock.patch.dict(os.environ, {"TMPDIR": str(disk)}):
+                self.grade(status=1)
+                self.assertEqual(self.rows()["alice"]["status"], "not graded")
+        finally:
+            subprocess.run(["umount", str(disk)], check=True)
+        self.grade()
+        self.assertEqual(self.rows()["alice"]["score"], "15")
+
+    def test_impossible_places_are_a_line(self):
+        self.hand_in("alice.cpp", RIGHT)
+        for more in (["--csv", str(self.folder)], ["--jobs", "-3"]):
+            done = self.grade(*more, status=2)
+            self.assertEqual(done.stderr.count("Traceback"), 0)
+            self.assertRegex(done.stderr, r"exercise: .*\n$")
+
+
 class Archives(Folder):
     def read(self, path):
         return submissions.find(self.handed_in)[0].read(EXERCISE)

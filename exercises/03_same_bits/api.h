@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/memory/dtype.h"  // Fp16, widen (to float, exact), narrow<Fp16> (rounds once)
+#include "common/memory/dtype.h"  // Fp16, widen (to float, exact), narrow<Half> (rounds once)
 
 namespace zero::exercise {
 

@@ -164,7 +164,7 @@ def collect(place, data, ranks, traces_only):
 # `rank 2, iteration 1, step "3. Reduce", unit block 1: what`, as every rank that fails writes it.
 FAILED = re.compile(r'rank (?P<rank>\d+)(, iteration (?P<iteration>\d+))?, '
                     r'step "(?P<step>\d+)[^"]*"(, unit (?P<unit>[^:]+))?: '
-                    r'(rank (?P=rank), )?(?P<what>.*)')
+                    r'(rank (?P=rank)[,:] )?(?P<what>.*)')
 # What it was doing, when that was a collective.
 COLLECTIVE = re.compile(r"(stopped in )?(?P<name>\w+) \((ring|direct|after|collective)[^)]*\)")
 # Two ranks that met with different intentions.

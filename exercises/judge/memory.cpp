@@ -31,11 +31,13 @@ const char* where_to_look(Memory category) {
     case Memory::parameters:
       return "the range with which the parameters are allocated, and who releases what is not kept";
     case Memory::gradients:
-      return "the range with which the gradients are allocated, and who releases what is not kept";
+      return "the range with which the gradients are allocated, who releases what is not kept, and "
+             "whether what lives for one unit only is Memory::temporary";
     case Memory::optimizer_states:
       return "the View that the optimizer is made with: it keeps states for all of its positions";
     default:
-      return "the last line that reads this buffer, and the line that gives its memory back";
+      return "the range with which this buffer is allocated, the last line that reads it, and the "
+             "line that gives its memory back";
   }
 }
 

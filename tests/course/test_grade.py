@@ -77,7 +77,7 @@ class Grading(Folder):
         self.hand_in("alice.cpp", RIGHT)
         self.hand_in("bob/01_bytes.cpp", WRONG)
         self.hand_in("bob/notes.txt", "my notes")
-        self.hand_in("carol/work/other_name.cpp", RIGHT)
+        self.hand_in("carol/mine/other_name.cpp", RIGHT)
         with zipfile.ZipFile(self.handed_in / "dave.zip", "w") as archive:
             archive.writestr("answers/01_bytes.cpp", RIGHT)
             archive.writestr("answers/02_ring.cpp", "another exercise")

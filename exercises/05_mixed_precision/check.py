@@ -122,10 +122,12 @@ def judge(instance, result, expected):
     findings = []
     before = _initial(instance)
     largest = {}
+    good = 0  # iterations in a row
     for i, (ranks, wanted) in enumerate(zip(result, expected)):
         at = f"iteration {i + 1}"
         findings += _norm(at, ranks, wanted)
-        findings += _skips(at, ranks, wanted, before, instance["grads"][i])
+        good = 0 if wanted["norm"] is None else good + 1
+        findings += _skips(at, ranks, wanted, before, instance, i, good)
         findings += _numbers(at, ranks, wanted, instance, largest)
         findings += _traffic(at, ranks)
         before = ranks
@@ -192,8 +194,9 @@ def _norm_look(norm, wanted):
     return "whose elements are in this sum, and where the square root is taken"
 
 
-def _skips(at, ranks, wanted, before, grads):
-    """The decision, and what must not change then."""
+def _skips(at, ranks, wanted, before, instance, iteration, good):
+    """The decision, and what must not change then. `good`: iterations in a row, with this one."""
+    grads = instance["grads"][iteration]
     skip = wanted["norm"] is None
     where = [rank for rank, shard in enumerate(grads)
              if not all(math.isfinite(_fp16(bits)) for bits in shard)]
@@ -216,7 +219,10 @@ def _skips(at, ranks, wanted, before, grads):
         scale = _fp32_of(part["scale"])
         if scale != wanted["scale"]:
             return [Finding("skips", f"{here}: the loss scale then is {scale:,.6g}, "
-                                     f"expected {wanted['scale']:,.6g}: {why}",
+                                     f"expected {wanted['scale']:,.6g}: "
+                                     + (why if skip else
+                                        f"good iterations in a row: {good}, since the start or "
+                                        f"the last skip; window {instance['window']}"),
                             look="when the scale is halved and doubled, from when its good "
                                  "iterations count, and between which bounds it stays")]
     return []

@@ -68,7 +68,7 @@ def csv_text(exercise, table):
                          one.get("failed_rung") or "",
                          *(one.get("rungs", {}).get(name, "") for name in rungs), one["version"],
                          _no_formula(one["handed_in"]), one.get("seconds", ""),
-                         first_line(one["why"])])
+                         _no_formula(first_line(one["why"]))])
     return out.getvalue()
 
 

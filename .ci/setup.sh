@@ -195,15 +195,29 @@ check_versions() {
 
 processors() { getconf _NPROCESSORS_ONLN 2> /dev/null || printf '2\n'; }
 
-# quietly COMMAND...: on a terminal ninja rewrites one line; elsewhere only errors are shown.
+# How far ninja is, "[120/400]", each half minute: nobody need wonder whether it hangs.
+tell_progress() {
+  local place
+  while sleep 30 > /dev/null 2>&1; do
+    place=$(tail -n 1 "$log" | grep -o '^\[[0-9]*/[0-9]*\]') || continue
+    say "  $place"
+  done
+}
+
+# quietly COMMAND...: on a terminal ninja rewrites one line; elsewhere errors are shown, and now and
+# then how far it is.
 quietly() {
   if [ -t 1 ]; then
     "$@"
   else
-    "$@" > "$log" 2>&1 || {
-      tail -n 40 "$log" >&2
-      return 1
-    }
+    local teller status=0
+    tell_progress &
+    teller=$!
+    "$@" > "$log" 2>&1 || status=1
+    kill "$teller" 2> /dev/null || true
+    wait "$teller" 2> /dev/null || true
+    [ $status = 0 ] || tail -n 40 "$log" >&2
+    return $status
   fi
 }
 

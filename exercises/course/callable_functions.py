@@ -4,8 +4,7 @@ import re
 
 # ---- zero:: ----
 
-# What a whole stage program may call; an exercise.json can add to it ("allowed"). Patterns of
-# qualified names. Operators of the device are virtual, and so name no symbol.
+# What a whole stage program may call. Patterns of qualified names. Operators of the device are virtual, and so name no symbol.
 STAGE_CALLS = """
     zero::launch
     zero::Rank::allocate zero::Rank::next_batch zero::Rank::step zero::Rank::report

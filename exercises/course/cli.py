@@ -1,6 +1,7 @@
 """The commands of `./exercise`."""
 
 import argparse
+import errno
 import importlib
 import json
 import os
@@ -119,6 +120,9 @@ def check(arguments, remembered):
             if arguments.watch:
                 print(f"{terminal.path(answer)}: {error.strerror or error}", flush=True)
                 return 1
+            if error.errno == errno.ENOSPC:
+                raise Mistake("the disk is full: a check needs some MiB where temporary files are "
+                              "(TMPDIR)") from None
             raise Mistake(f"{terminal.path(answer)}: {error.strerror or error}") from None
         if arguments.watch:
             watch.clear()  # the last report stays until there is another

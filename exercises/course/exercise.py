@@ -43,7 +43,6 @@ class Exercise:
     previous: str = ""  # stage: the exercise whose answer is the program to begin with, or ""
     keeps: bool = False  # stage: a blank keeps the lines that were there, to be rewritten
     picture: dict = dataclasses.field(default_factory=dict)  # see picture.py
-    allowed: tuple = ()  # patterns of the zero:: functions that an answer may call: see symbols.py
     seconds: float = 10  # that one run may take
     memory: int = 2 << 30  # bytes of address space that one run may take
 
@@ -113,7 +112,7 @@ def load(folder):
     path = folder / "exercise.json"
     told = json.loads(path.read_text())
     told["rungs"] = tuple(Rung(**rung) for rung in told["rungs"])
-    for field in ("blanks", "hints", "allowed"):
+    for field in ("blanks", "hints"):
         told[field] = tuple(told.get(field, ()))
     exercise = Exercise(folder=folder, **told)
     names = [rung.name for rung in exercise.rungs]

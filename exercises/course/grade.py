@@ -27,8 +27,8 @@ import sys
 import time
 import traceback
 
+import built
 import check
-import compiling
 import contained
 import exercise as exercises
 import ladder
@@ -37,7 +37,7 @@ import sandbox
 import submissions
 import tables
 import version
-from exercise import COMPILES, FOLDER, PROJECT, Mistake
+from exercise import COMPILES, FOLDER, Mistake
 
 MOST_JOBS = 16
 NEEDED = {"student", "exercise", "handed_in", "version", "status", "why", "key"}  # in a graded.json
@@ -71,7 +71,7 @@ def run(arguments):
             raise Mistake(f"{what} is missing (./exercise grade --help)")
     if arguments.jobs < 0:
         raise Mistake(f"--jobs {arguments.jobs}: 0 (one per processor) or more")
-    build = compiling.load_build(os.environ.get("ZERO_BUILD") or PROJECT / "build")
+    build = built.load_build(up_to_date=False)
     exercise = exercises.find(arguments.exercise)
     found = submissions.find(arguments.submissions)
     grading = Grading(build, exercise, load_secret(arguments.secret), pathlib.Path(arguments.out))

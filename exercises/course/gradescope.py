@@ -15,7 +15,7 @@ import subprocess
 import traceback
 import zipfile
 
-import compiling
+import built
 import exercise as exercises
 import grade
 import results
@@ -78,7 +78,7 @@ def run(arguments):
     secret = grade.load_secret(arguments.secret)
     out = pathlib.Path(arguments.out)
     data = package(exercise, secret, arguments.visibility)
-    results.write_private(out, data)  # the secret is in it
+    results.write_bytes(out, data, mode=0o600)  # the secret is in it
     print(f"{out}: {len(data) / (1 << 20):.1f} MiB, with the secret in it. On Gradescope: "
           f"Configure Autograder, upload it, Ubuntu 24.04.")
     return 0
@@ -133,7 +133,7 @@ def grade_in(root):
     except FileNotFoundError as error:
         raise Mistake(f"{error.filename} is not there: --grade is for the package itself") from None
     exercise = exercises.find(told["exercise"])
-    build = compiling.load_build(os.environ.get("ZERO_BUILD") or PROJECT / "build")
+    build = built.load_build(up_to_date=False)
     metadata = root / "submission_metadata.json"
     submission = submissions.Submission(student_of(metadata), (root / "submission",))
     hidden = [source / "secret.txt", root / "submission", root / "results", metadata]

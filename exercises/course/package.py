@@ -15,6 +15,7 @@ import zipfile
 
 import check
 import gradescope
+import results
 import skeleton
 import version
 from exercise import PROJECT, Mistake, all_exercises, find, key_of
@@ -63,8 +64,8 @@ bytes, and sends, in elements:
 | ZeRO-3 | 2N/K | 2N/K | 12N/K | 3N (K-1)/K |
 
 `common/` is what your programs are made of: read it, starting with `common/train/rank.h`.
-`./exercise picture NN` shows what an answer does; `visualizer/README.md` is about the program that
-plays it back, where there is one.
+`./exercise picture NN` shows what an answer does, and names the command that plays it back, where
+the visualizer could be built.
 """
 
 
@@ -148,12 +149,7 @@ def write(out, files):
     if name.endswith((".zip", ".tar.gz", ".tgz")):
         root = out.name[:-len(".zip")] if name.endswith(".zip") else out.name.rsplit(".t", 1)[0]
         data = _zip(root, files) if name.endswith(".zip") else _tar(root, files)
-        part = out.with_name(f".{out.name}.part")
-        try:
-            part.write_bytes(data)
-            part.replace(out)
-        finally:
-            part.unlink(missing_ok=True)
+        results.write_bytes(out, data)
         return
     if out.exists() and (not out.is_dir() or any(out.iterdir())):
         raise Mistake(f"{out} is there already: name a folder that is not, or remove it")

@@ -21,6 +21,7 @@ import tempfile
 
 import compiling
 import contained
+import stage
 import terminal
 from exercise import PROJECT, Mistake, all_exercises
 
@@ -66,11 +67,8 @@ def draw(build, exercise, source, out):
     failed = ended.timed_out or ended.status != 0
     if failed:
         print("It does not run to its end:\n")
-        lines = [line for line in ended.err.splitlines() if line.strip()]
-        if ended.timed_out or not lines:
-            lines.insert(0, ended.how())
-        print("\n".join(f"  {line}" for line in lines[:3]))
-        print()
+        text = stage.failure(ended).text
+        print("\n".join(terminal.wrapped(line, "  ") for line in text.splitlines()) + "\n")
     if not any(trace.glob("*.jsonl")):
         print("It wrote no trace, so there is nothing to draw.")
         return 1

@@ -46,15 +46,11 @@ def write(path, text):
     """Writes a file that is never there by half."""
     path = pathlib.Path(path)
     path.parent.mkdir(parents=True, exist_ok=True)
-    _replace(path, text.encode("utf-8", "backslashreplace"), 0o644)
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
 
 
-def write_private(path, data):
-    """The same with bytes that only their owner may read."""
-    _replace(pathlib.Path(path), data, 0o600)
-
-
-def _replace(path, data, mode):
+def write_bytes(path, data, mode=0o644):
+    """The same, in a folder that is there."""
     part = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         descriptor = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, mode)

@@ -90,8 +90,7 @@ def _calls(exercise, made):
         there = kind in "WVu"  # a header has it whole, and it has become part of the answer
         if _in_zero(name):
             called = qualified(shown)
-            if exercise.kind == "stage" and _matches(called, EVIDENCE) and not (
-                    _matches(called, exercise.allowed) or "~" in called):
+            if exercise.kind == "stage" and _matches(called, EVIDENCE) and "~" not in called:
                 return f"it calls {called}: what measures an answer is not for the answer to use"
             if not there and not _may_call(exercise, name, called):
                 return f"it calls {called}, which this exercise does without"
@@ -103,8 +102,6 @@ def _calls(exercise, made):
 
 
 def _may_call(exercise, name, called):
-    if _matches(called, exercise.allowed):
-        return True
     if exercise.kind == "stage":
         # Tables and type information of classes that headers declare.
         return bool(re.match(r"_ZT[VIS]", name)) or _matches(called, STAGE_CALLS)

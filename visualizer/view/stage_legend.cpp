@@ -54,10 +54,10 @@ std::vector<Entry> entries_of(const Context& context, const Lanes& lanes, double
       break;
     }
   }
-  if (loose_scale < 1) {
-    entries.push_back({What::words,
-                       {},
-                       fmt::format("the lowest bar is drawn at {:.2g} of the scale", loose_scale)});
+  // Not a difference that two digits do not show.
+  const std::string scale = fmt::format("{:.2g}", loose_scale);
+  if (loose_scale < 1 && scale != "1") {
+    entries.push_back({What::words, {}, "the lowest bar is drawn at " + scale + " of the scale"});
   }
   return entries;
 }

@@ -11,7 +11,7 @@ namespace zero {
 
 void Transport::send(const Hop& hop, View data) {
   const Message out{hop, data};
-  count(data);
+  count_tensor(std::ssize(data.bytes()));
   transfer(&out, nullptr);
 }
 
@@ -23,7 +23,7 @@ void Transport::receive(const Hop& hop, View data) {
 void Transport::exchange(const Hop& out_hop, View out_data, const Hop& in_hop, View in_data) {
   const Message out{out_hop, out_data};
   const Message in{in_hop, in_data};
-  count(out_data);
+  count_tensor(std::ssize(out_data.bytes()));
   transfer(&out, &in);
 }
 
@@ -36,7 +36,7 @@ void Transport::transfer(const Message* out, const Message* in) {
 void Transport::exchange_scalars(int to, std::span<const std::byte> out, int from,
                                  std::span<std::byte> in, const Hop* during) {
   start_send(to, out, during);
-  scalar_bytes_ += static_cast<std::int64_t>(out.size());
+  count_scalar(std::ssize(out));
   receive_bytes(from, in, during);
   finish_send(to, during);
 }

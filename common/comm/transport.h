@@ -16,6 +16,7 @@ namespace zero {
 class Communicator;
 class Device;
 class Trace;
+class VirtualClock;
 
 // Elements of a message: 256 KiB of fp32. Scratch is a few chunks, however large the model.
 inline constexpr std::int64_t kChunk = 64 * 1024;
@@ -49,11 +50,15 @@ class Transport {
 
   // The same for small host values. `during` says in which collective, for the messages of errors:
   // step 0 is a control message of it.
-  void exchange_scalars(int to, std::span<const std::byte> out, int from, std::span<std::byte> in,
-                        const Hop* during = nullptr);
+  virtual void exchange_scalars(int to, std::span<const std::byte> out, int from,
+                                std::span<std::byte> in, const Hop* during = nullptr);
   // One small value of each rank, all of one size, in rank order: `all` is world_size times `mine`.
-  void all_gather_scalars(std::span<const std::byte> mine, std::span<std::byte> all,
-                          const Hop* during = nullptr);
+  virtual void all_gather_scalars(std::span<const std::byte> mine, std::span<std::byte> all,
+                                  const Hop* during = nullptr);
+
+  // What time it is for this rank in a simulation, which messages and operators advance. Null: time
+  // is real.
+  virtual VirtualClock* virtual_clock() { return nullptr; }
 
   // Elements of a message that suit this transport.
   virtual std::int64_t chunk() const { return kChunk; }
@@ -90,9 +95,11 @@ class Transport {
   // host memory.
   virtual void transfer(const Message* out, const Message* in);
 
- private:
-  void count(View out) { tensor_bytes_ += static_cast<std::int64_t>(out.bytes().size()); }
+  // For transports that send something without the functions above.
+  void count_tensor(std::int64_t bytes) { tensor_bytes_ += bytes; }
+  void count_scalar(std::int64_t bytes) { scalar_bytes_ += bytes; }
 
+ private:
   std::int64_t tensor_bytes_ = 0;
   std::int64_t scalar_bytes_ = 0;
 };

@@ -32,6 +32,10 @@ class Device : public Heap {
   // Waits until everything asked for is done.
   virtual void synchronize() {}
 
+  // The time on this device's clock, in seconds since some moment: the host's, unless the device is
+  // simulated.
+  virtual double seconds();
+
   // A clock for this device's trace, which may outlive the device, as long as nobody marks or waits
   // then.
   virtual std::unique_ptr<Clock> make_clock() { return make_wall_clock(); }

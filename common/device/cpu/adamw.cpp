@@ -31,9 +31,7 @@ void update(float* master, float* exp_avg, float* exp_avg_sq, const T* grads, st
 void CpuDevice::adamw(View master, View exp_avg, View exp_avg_sq, View grads,
                       const AdamWStep& step) {
   const OperatorSpan span(*this, "adamw");
-  check_size("adamw", "exp_avg", exp_avg, master.size());
-  check_size("adamw", "exp_avg_sq", exp_avg_sq, master.size());
-  check_size("adamw", "grads", grads, master.size());
+  check_adamw(master, exp_avg, exp_avg_sq, grads);
   with_type(grads.dtype(), [&](auto type) {
     using T = decltype(type);
     float* const w = master.as<float>();

@@ -141,19 +141,11 @@ struct Head {
   }
 };
 
-void check_attention(std::string_view op, const View& out, const View& att, const View& qkv, int B,
-                     int T, int C, int H) {
-  check_shape(op, H > 0 && C % H == 0, "the heads do not divide the channels");
-  check_size(op, "out", out, std::int64_t{B} * T * C);
-  check_size(op, "att", att, std::int64_t{B} * H * T * T);
-  check_size(op, "qkv", qkv, std::int64_t{B} * T * C * 3);
-}
-
 }  // namespace
 
 void CpuDevice::attention_forward(View out, View att, View qkv, int B, int T, int C, int H) {
   const OperatorSpan span(*this, "attention_forward");
-  check_attention("attention_forward", out, att, qkv, B, T, C, H);
+  check_attention_forward(out, att, qkv, B, T, C, H);
   with_type(qkv.dtype(), [&](auto type) {
     using S = decltype(type);
     const std::int64_t D = C / H;
@@ -181,8 +173,7 @@ void CpuDevice::attention_forward(View out, View att, View qkv, int B, int T, in
 void CpuDevice::attention_backward(View dqkv, View dout, View qkv, View att, int B, int T, int C,
                                    int H) {
   const OperatorSpan span(*this, "attention_backward");
-  check_size("attention_backward", "dqkv", dqkv, std::int64_t{B} * T * C * 3);
-  check_attention("attention_backward", dout, att, qkv, B, T, C, H);
+  check_attention_backward(dqkv, dout, qkv, att, B, T, C, H);
   with_type(qkv.dtype(), [&](auto type) {
     using S = decltype(type);
     const std::int64_t D = C / H;

@@ -37,21 +37,14 @@ double sum_of_row(const T* logits, std::int64_t V, float largest) {  // (V)
   return sum;
 }
 
-void check_cross_entropy(std::string_view op, const View& logits, const View& log_sum,
-                         const View& targets, int R, int V) {
-  check_size(op, "logits", logits, std::int64_t{R} * V);
-  check_size(op, "log_sum", log_sum, R);
-  check_size(op, "targets", targets, R);
-  check_ids(op, targets.as<std::int32_t>(), R, V);
-}
-
 }  // namespace
 
 double CpuDevice::cross_entropy_forward(View logits, View log_sum, View targets, int R, int V) {
   const OperatorSpan span(*this, "cross_entropy_forward");
-  check_cross_entropy("cross_entropy_forward", logits, log_sum, targets, R, V);
+  check_cross_entropy_forward(logits, log_sum, targets, R, V);
   const std::int32_t* const target = targets.as<std::int32_t>();  // (R)
-  float* const log_sums = log_sum.as<float>();                    // (R)
+  check_ids("cross_entropy_forward", target, R, V);
+  float* const log_sums = log_sum.as<float>();  // (R)
   double loss = 0;
   with_type(logits.dtype(), [&](auto type) {
     using T = decltype(type);
@@ -72,10 +65,10 @@ double CpuDevice::cross_entropy_forward(View logits, View log_sum, View targets,
 void CpuDevice::cross_entropy_backward(View dlogits, View logits, View log_sum, View targets,
                                        float factor, int R, int V) {
   const OperatorSpan span(*this, "cross_entropy_backward");
-  check_size("cross_entropy_backward", "dlogits", dlogits, std::int64_t{R} * V);
-  check_cross_entropy("cross_entropy_backward", logits, log_sum, targets, R, V);
+  check_cross_entropy_backward(dlogits, logits, log_sum, targets, R, V);
   const std::int32_t* const target = targets.as<std::int32_t>();  // (R)
-  const float* const log_sums = log_sum.as<float>();              // (R)
+  check_ids("cross_entropy_backward", target, R, V);
+  const float* const log_sums = log_sum.as<float>();  // (R)
   with_type(logits.dtype(), [&](auto type) {
     using T = decltype(type);
     T* const to = dlogits.as<T>();         // (R, V)

@@ -24,28 +24,19 @@ void sum_of_token(T* dwte_row,                 // (C)
   for (std::int64_t i = 0; i < C; ++i) dwte_row[i] = narrow<T>(sum[i]);
 }
 
-void check_embedding(std::string_view op, const View& out, const View& tokens, const View& wte,
-                     const View& wpe, std::int64_t R, int T, int C) {
-  check_size(op, "the output", out, R * C);
-  check_size(op, "tokens", tokens, R);
-  check_shape(op, C > 0 && wte.size() % C == 0, "the token table is not made of rows of C");
-  check_shape(op, C > 0 && wpe.size() % C == 0, "the position table is not made of rows of C");
-  check_shape(op, wpe.size() >= std::int64_t{T} * C, "the position table has less than T rows");
-  check_ids(op, tokens.as<std::int32_t>(), R, wte.size() / C);
-}
-
 }  // namespace
 
 void CpuDevice::embedding_forward(View out, View tokens, View wte, View wpe, int B, int T, int C) {
   const OperatorSpan span(*this, "embedding_forward");
   const std::int64_t R = std::int64_t{B} * T;
   check_embedding("embedding_forward", out, tokens, wte, wpe, R, T, C);
+  const std::int32_t* const token = tokens.as<std::int32_t>();  // (B, T)
+  check_ids("embedding_forward", token, R, wte.size() / C);
   with_type(out.dtype(), [&](auto type) {
     using S = decltype(type);
-    S* const rows = out.as<S>();                                  // (B, T, C)
-    const std::int32_t* const token = tokens.as<std::int32_t>();  // (B, T)
-    const S* const token_table = wte.as<S>();                     // (V, C)
-    const S* const position_table = wpe.as<S>();                  // (>= T, C)
+    S* const rows = out.as<S>();                  // (B, T, C)
+    const S* const token_table = wte.as<S>();     // (V, C)
+    const S* const position_table = wpe.as<S>();  // (>= T, C)
     workers_.split(R, 16, [&](int, std::int64_t begin, std::int64_t end) {
       for (std::int64_t r = begin; r < end; ++r) {
         map(rows + r * C, token_table + std::int64_t{token[r]} * C, position_table + r % T * C, C,
@@ -60,12 +51,13 @@ void CpuDevice::embedding_backward(View dwte, View dwpe, View dout, View tokens,
   const OperatorSpan span(*this, "embedding_backward");
   const std::int64_t R = std::int64_t{B} * T;
   check_embedding("embedding_backward", dout, tokens, dwte, dwpe, R, T, C);
+  const std::int32_t* const token = tokens.as<std::int32_t>();  // (B, T)
+  check_ids("embedding_backward", token, R, dwte.size() / C);
   with_type(dout.dtype(), [&](auto type) {
     using S = decltype(type);
-    S* const token_table = dwte.as<S>();                          // (V, C)
-    S* const position_table = dwpe.as<S>();                       // (>= T, C)
-    const S* const gradient = dout.as<S>();                       // (B, T, C)
-    const std::int32_t* const token = tokens.as<std::int32_t>();  // (B, T)
+    S* const token_table = dwte.as<S>();     // (V, C)
+    S* const position_table = dwpe.as<S>();  // (>= T, C)
+    const S* const gradient = dout.as<S>();  // (B, T, C)
     float* const sum = workspace(C);
 
     std::memset(dwte.data(), 0, dwte.bytes().size());

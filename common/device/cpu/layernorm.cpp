@@ -49,12 +49,7 @@ void row_backward(T* dx,                                                   // (C
 void CpuDevice::layernorm_forward(View out, View mean, View rstd, View x, View weight, View bias,
                                   int R, int C) {
   const OperatorSpan span(*this, "layernorm_forward");
-  check_size("layernorm_forward", "out", out, std::int64_t{R} * C);
-  check_size("layernorm_forward", "x", x, std::int64_t{R} * C);
-  check_size("layernorm_forward", "mean", mean, R);
-  check_size("layernorm_forward", "rstd", rstd, R);
-  check_size("layernorm_forward", "weight", weight, C);
-  check_size("layernorm_forward", "bias", bias, C);
+  check_layernorm_forward(out, mean, rstd, x, weight, bias, R, C);
   with_type(x.dtype(), [&](auto type) {
     using T = decltype(type);
     T* const to = out.as<T>();              // (R, C)
@@ -81,14 +76,7 @@ void CpuDevice::layernorm_forward(View out, View mean, View rstd, View x, View w
 void CpuDevice::layernorm_backward(View dx, View dweight, View dbias, View dout, View x, View mean,
                                    View rstd, View weight, int R, int C) {
   const OperatorSpan span(*this, "layernorm_backward");
-  check_size("layernorm_backward", "dx", dx, std::int64_t{R} * C);
-  check_size("layernorm_backward", "dout", dout, std::int64_t{R} * C);
-  check_size("layernorm_backward", "x", x, std::int64_t{R} * C);
-  check_size("layernorm_backward", "mean", mean, R);
-  check_size("layernorm_backward", "rstd", rstd, R);
-  check_size("layernorm_backward", "weight", weight, C);
-  check_size("layernorm_backward", "dweight", dweight, C);
-  check_size("layernorm_backward", "dbias", dbias, C);
+  check_layernorm_backward(dx, dweight, dbias, dout, x, mean, rstd, weight, R, C);
   with_type(x.dtype(), [&](auto type) {
     using T = decltype(type);
     T* const to = dx.as<T>();                     // (R, C)

@@ -54,10 +54,7 @@ void sum_rows(T* dbias,       // (O)
 
 void CpuDevice::linear_forward(View out, View x, View weight, View bias, int R, int I, int O) {
   const OperatorSpan span(*this, "linear_forward");
-  check_size("linear_forward", "out", out, std::int64_t{R} * O);
-  check_size("linear_forward", "x", x, std::int64_t{R} * I);
-  check_size("linear_forward", "weight", weight, std::int64_t{O} * I);
-  if (bias.size() > 0) check_size("linear_forward", "bias", bias, O);
+  check_linear_forward(out, x, weight, bias, R, I, O);
   with_type(x.dtype(), [&](auto type) {
     using T = decltype(type);
     const Matrix<const T> input{x.as<T>(), I};                         // (R, I)
@@ -74,12 +71,7 @@ void CpuDevice::linear_forward(View out, View x, View weight, View bias, int R, 
 void CpuDevice::linear_backward(View dx, View dweight, View dbias, View dout, View x, View weight,
                                 int R, int I, int O) {
   const OperatorSpan span(*this, "linear_backward");
-  check_size("linear_backward", "dx", dx, std::int64_t{R} * I);
-  check_size("linear_backward", "dweight", dweight, std::int64_t{O} * I);
-  if (dbias.size() > 0) check_size("linear_backward", "dbias", dbias, O);
-  check_size("linear_backward", "dout", dout, std::int64_t{R} * O);
-  check_size("linear_backward", "x", x, std::int64_t{R} * I);
-  check_size("linear_backward", "weight", weight, std::int64_t{O} * I);
+  check_linear_backward(dx, dweight, dbias, dout, x, weight, R, I, O);
   with_type(x.dtype(), [&](auto type) {
     using T = decltype(type);
     const Matrix<const T> gradient{dout.as<T>(), O};                // (R, O)

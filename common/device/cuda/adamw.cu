@@ -43,9 +43,7 @@ void CudaDevice::adamw(View master, View exp_avg, View exp_avg_sq, View grads,
                        const AdamWStep& step) {
   const OperatorSpan span(*this, "adamw");
   const std::int64_t n = master.size();
-  check_size("adamw", "exp_avg", exp_avg, n);
-  check_size("adamw", "exp_avg_sq", exp_avg_sq, n);
-  check_size("adamw", "grads", grads, n);
+  check_adamw(master, exp_avg, exp_avg_sq, grads);
   with_gpu_type(grads.dtype(), [&](auto type) {
     using T = decltype(type);
     float* const w = pointer<float>(master);

@@ -120,19 +120,11 @@ Layout make_layout(int B, int T, int C, int H, std::int64_t bytes) {
   return {B, T, C, H, static_cast<int>(std::clamp<std::int64_t>(kScratch / head, 1, H))};
 }
 
-void check_attention(std::string_view op, const View& out, const View& att, const View& qkv, int B,
-                     int T, int C, int H) {
-  check_shape(op, H > 0 && C % H == 0, "the heads do not divide the channels");
-  check_size(op, "out", out, std::int64_t{B} * T * C);
-  check_size(op, "att", att, std::int64_t{B} * H * T * T);
-  check_size(op, "qkv", qkv, std::int64_t{B} * T * C * 3);
-}
-
 }  // namespace
 
 void CudaDevice::attention_forward(View out, View att, View qkv, int B, int T, int C, int H) {
   const OperatorSpan span(*this, "attention_forward");
-  check_attention("attention_forward", out, att, qkv, B, T, C, H);
+  check_attention_forward(out, att, qkv, B, T, C, H);
   if (qkv.size() == 0) return;
   with_gpu_type(qkv.dtype(), [&](auto type) {
     using S = decltype(type);
@@ -165,8 +157,7 @@ void CudaDevice::attention_forward(View out, View att, View qkv, int B, int T, i
 void CudaDevice::attention_backward(View dqkv, View dout, View qkv, View att, int B, int T, int C,
                                     int H) {
   const OperatorSpan span(*this, "attention_backward");
-  check_size("attention_backward", "dqkv", dqkv, std::int64_t{B} * T * C * 3);
-  check_attention("attention_backward", dout, att, qkv, B, T, C, H);
+  check_attention_backward(dqkv, dout, qkv, att, B, T, C, H);
   if (qkv.size() == 0) return;
   with_gpu_type(qkv.dtype(), [&](auto type) {
     using S = decltype(type);

@@ -92,19 +92,12 @@ __global__ void __launch_bounds__(kBlockSize)
   }
 }
 
-void check_cross_entropy(std::string_view op, const View& logits, const View& log_sum,
-                         const View& targets, int R, int V) {
-  check_size(op, "logits", logits, std::int64_t{R} * V);
-  check_size(op, "log_sum", log_sum, R);
-  check_size(op, "targets", targets, R);
-}
-
 }  // namespace
 
 // Workspace: one fp64 for each of kRows rows, 128 KiB.
 double CudaDevice::cross_entropy_forward(View logits, View log_sum, View targets, int R, int V) {
   const OperatorSpan span(*this, "cross_entropy_forward");
-  check_cross_entropy("cross_entropy_forward", logits, log_sum, targets, R, V);
+  check_cross_entropy_forward(logits, log_sum, targets, R, V);
   const std::int32_t* const target = pointer<std::int32_t>(targets);  // (R)
   float* const log_sums = pointer<float>(log_sum);                    // (R)
   check_ids_on_device("cross_entropy_forward", targets, V);
@@ -129,8 +122,7 @@ double CudaDevice::cross_entropy_forward(View logits, View log_sum, View targets
 void CudaDevice::cross_entropy_backward(View dlogits, View logits, View log_sum, View targets,
                                         float factor, int R, int V) {
   const OperatorSpan span(*this, "cross_entropy_backward");
-  check_size("cross_entropy_backward", "dlogits", dlogits, std::int64_t{R} * V);
-  check_cross_entropy("cross_entropy_backward", logits, log_sum, targets, R, V);
+  check_cross_entropy_backward(dlogits, logits, log_sum, targets, R, V);
   const std::int32_t* const target = pointer<std::int32_t>(targets);  // (R)
   const float* const log_sums = pointer<float>(log_sum);              // (R)
   check_ids_on_device("cross_entropy_backward", targets, V);

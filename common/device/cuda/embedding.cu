@@ -135,15 +135,6 @@ __global__ void __launch_bounds__(kBlockSize)
   store_eight(dwpe + t * C + column, sum, count, aligned);
 }
 
-void check_embedding(std::string_view op, const View& out, const View& tokens, const View& wte,
-                     const View& wpe, std::int64_t R, int T, int C) {
-  check_size(op, "the output", out, R * C);
-  check_size(op, "tokens", tokens, R);
-  check_shape(op, C > 0 && wte.size() % C == 0, "the token table is not made of rows of C");
-  check_shape(op, C > 0 && wpe.size() % C == 0, "the position table is not made of rows of C");
-  check_shape(op, wpe.size() >= std::int64_t{T} * C, "the position table has less than T rows");
-}
-
 }  // namespace
 
 void CudaDevice::embedding_forward(View out, View tokens, View wte, View wpe, int B, int T, int C) {

@@ -144,12 +144,7 @@ struct WeightAndBias {
 void CudaDevice::layernorm_forward(View out, View mean, View rstd, View x, View weight, View bias,
                                    int R, int C) {
   const OperatorSpan span(*this, "layernorm_forward");
-  check_size("layernorm_forward", "out", out, std::int64_t{R} * C);
-  check_size("layernorm_forward", "x", x, std::int64_t{R} * C);
-  check_size("layernorm_forward", "mean", mean, R);
-  check_size("layernorm_forward", "rstd", rstd, R);
-  check_size("layernorm_forward", "weight", weight, C);
-  check_size("layernorm_forward", "bias", bias, C);
+  check_layernorm_forward(out, mean, rstd, x, weight, bias, R, C);
   with_gpu_type(x.dtype(), [&](auto type) {
     using T = decltype(type);
     T* const to = pointer<T>(out);              // (R, C)
@@ -170,14 +165,7 @@ void CudaDevice::layernorm_forward(View out, View mean, View rstd, View x, View 
 void CudaDevice::layernorm_backward(View dx, View dweight, View dbias, View dout, View x, View mean,
                                     View rstd, View weight, int R, int C) {
   const OperatorSpan span(*this, "layernorm_backward");
-  check_size("layernorm_backward", "dx", dx, std::int64_t{R} * C);
-  check_size("layernorm_backward", "dout", dout, std::int64_t{R} * C);
-  check_size("layernorm_backward", "x", x, std::int64_t{R} * C);
-  check_size("layernorm_backward", "mean", mean, R);
-  check_size("layernorm_backward", "rstd", rstd, R);
-  check_size("layernorm_backward", "weight", weight, C);
-  check_size("layernorm_backward", "dweight", dweight, C);
-  check_size("layernorm_backward", "dbias", dbias, C);
+  check_layernorm_backward(dx, dweight, dbias, dout, x, mean, rstd, weight, R, C);
   with_gpu_type(x.dtype(), [&](auto type) {
     using T = decltype(type);
     T* const to = pointer<T>(dx);                     // (R, C)

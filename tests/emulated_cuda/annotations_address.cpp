@@ -1,6 +1,5 @@
 // What the address sanitizer is told.
 #include <sanitizer/asan_interface.h>
-#include <sanitizer/common_interface_defs.h>
 
 #include "annotations.h"
 
@@ -11,16 +10,7 @@ void poison(const void* address, std::size_t bytes) { __asan_poison_memory_regio
 void unpoison(const void* address, std::size_t bytes) {
   __asan_unpoison_memory_region(address, bytes);
 }
-void leave_stack(void** fake_stack, const void* to_stack, std::size_t bytes) {
-  __sanitizer_start_switch_fiber(fake_stack, to_stack, bytes);
-}
-void arrive_on_stack(void* fake_stack, const void** left_stack, std::size_t* bytes) {
-  __sanitizer_finish_switch_fiber(fake_stack, left_stack, bytes);
-}
 
-void* create_fiber() { return nullptr; }
-void* current_fiber() { return nullptr; }
-void switch_to_fiber(void*) {}
 void release(void*) {}
 void acquire(void*) {}
 

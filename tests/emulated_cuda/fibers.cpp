@@ -1,29 +1,20 @@
 // Creating fibers, and switching between them and the scheduler.
-// Compiled without sanitizers, which cannot follow a change of stacks; annotations.h tells them.
+// Compiled without sanitizers, which cannot follow a change of stacks; common/fibers/sanitizer.h
+// tells them.
 #include "fibers.h"
-
-#include <sys/mman.h>
 
 #include <cstdlib>
 #include <mutex>
 
 #include "annotations.h"
+#include "common/fibers/sanitizer.h"
 
 namespace zero::emulator {
 namespace {
 
 constexpr std::size_t kStackBytes = std::size_t{128} << 10;
-constexpr std::size_t kGuardBytes = 4096;
 
 thread_local constinit Worker* worker = nullptr;
-
-char* new_stack() {
-  void* memory = mmap(nullptr, kGuardBytes + kStackBytes, PROT_READ | PROT_WRITE,
-                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-  if (memory == MAP_FAILED) fail("no memory for the stacks of a block");
-  mprotect(memory, kGuardBytes, PROT_NONE);  // an overflow ends the program
-  return static_cast<char*>(memory) + kGuardBytes;
-}
 
 // Workers whose thread of the host has ended, for the next one: stacks are not made for each
 // launch.
@@ -63,16 +54,16 @@ struct Lease {
 
 void switch_to_main(Fiber& fiber, bool last) {
   Worker& to = *worker;
-  annotations::leave_stack(last ? nullptr : &fiber.fake_stack, to.main_stack, to.main_stack_bytes);
-  annotations::switch_to_fiber(to.sanitizer);
+  sanitizer::leave_stack(last ? nullptr : &fiber.fake_stack, to.main_stack, to.main_stack_bytes);
+  sanitizer::switch_to_fiber(to.sanitizer, sanitizer::Orders::no);
   switch_context(fiber.context, to.main);
-  annotations::arrive_on_stack(fiber.fake_stack, &to.main_stack, &to.main_stack_bytes);
+  sanitizer::arrive_on_stack(fiber.fake_stack, &to.main_stack, &to.main_stack_bytes);
 }
 
 void run_thread() {
   Worker& of = *worker;
   Fiber& self = *of.running;
-  annotations::arrive_on_stack(nullptr, &of.main_stack, &of.main_stack_bytes);
+  sanitizer::arrive_on_stack(nullptr, &of.main_stack, &of.main_stack_bytes);
   annotations::acquire(&of.started);
   (*of.thread)();
   annotations::release(&of.ended);
@@ -85,12 +76,13 @@ void run_thread() {
 
 Worker& worker_with(int fibers) {
   thread_local const Lease lease;
-  worker->sanitizer = annotations::current_fiber();
+  worker->sanitizer = sanitizer::current_fiber();
   for (; worker->created < fibers; ++worker->created) {
     Fiber& fiber = worker->fibers[worker->created];
     fiber.number = worker->created;
-    fiber.stack = new_stack();
-    fiber.sanitizer = annotations::create_fiber();
+    fiber.stack = new_stack(kStackBytes);
+    if (fiber.stack == nullptr) fail("no memory for the stacks of a block");
+    fiber.sanitizer = sanitizer::create_fiber();
   }
   return *worker;
 }
@@ -107,10 +99,10 @@ void resume(Fiber& fiber) {
   Worker& of = *worker;
   of.running = &fiber;
   threadIdx = fiber.index;
-  annotations::leave_stack(&of.fake_stack, fiber.stack, kStackBytes);
-  annotations::switch_to_fiber(fiber.sanitizer);
+  sanitizer::leave_stack(&of.fake_stack, fiber.stack, kStackBytes);
+  sanitizer::switch_to_fiber(fiber.sanitizer, sanitizer::Orders::no);
   switch_context(of.main, fiber.context);
-  annotations::arrive_on_stack(of.fake_stack, nullptr, nullptr);
+  sanitizer::arrive_on_stack(of.fake_stack, nullptr, nullptr);
 }
 
 void stop(Fiber& fiber) { switch_to_main(fiber, false); }

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <functional>
 
-#include "context.h"
+#include "common/fibers/context.h"
 #include "emulator.h"
 
 namespace zero::emulator {

@@ -1,9 +1,9 @@
 // Switching between stacks with ucontext: slower (a system call each), but for any processor.
 #include <ucontext.h>
 
-#include "context.h"
+#include "common/fibers/context.h"
 
-namespace zero::emulator {
+namespace zero {
 namespace {
 
 ucontext_t& state_of(Context& context) {
@@ -24,4 +24,9 @@ void make_context(Context& context, char* stack, std::size_t bytes, void (*start
 
 void switch_context(Context& from, Context& to) { swapcontext(&state_of(from), &state_of(to)); }
 
-}  // namespace zero::emulator
+void free_context(Context& context) {
+  delete static_cast<ucontext_t*>(context.state);
+  context.state = nullptr;
+}
+
+}  // namespace zero

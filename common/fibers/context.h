@@ -4,7 +4,7 @@
 
 #include <cstddef>
 
-namespace zero::emulator {
+namespace zero {
 
 struct Context {
   void* state = nullptr;  // x86-64: the stack pointer; elsewhere a ucontext_t, made when needed
@@ -14,5 +14,12 @@ struct Context {
 void make_context(Context& context, char* stack, std::size_t bytes, void (*start)());
 // Stores where we are in `from` and goes on in `to`; returns when somebody switches back.
 void switch_context(Context& from, Context& to);
+// Gives back what a context holds beside its stack. Nobody may switch to it any more.
+void free_context(Context& context);
 
-}  // namespace zero::emulator
+// A new stack, with a page before it that may not be touched: what overflows ends the program. The
+// operating system gives it memory where it is used. Null when there is none.
+char* new_stack(std::size_t bytes);
+void free_stack(char* stack, std::size_t bytes);
+
+}  // namespace zero

@@ -1,14 +1,14 @@
 // Switching between stacks on x86-64: what a function must keep is saved, and the stack exchanged.
-#include "context.h"
+#include "common/fibers/context.h"
 
-// void zero_emulator_switch(void** save, void* load), in the calling convention of System V: rbp,
+// void zero_switch_context(void** save, void* load), in the calling convention of System V: rbp,
 // rbx and r12 to r15 belong to the caller; `ret` goes on where the other stack stood still.
 asm(R"(
 .text
-.globl zero_emulator_switch
-.hidden zero_emulator_switch
-.type zero_emulator_switch, @function
-zero_emulator_switch:
+.globl zero_switch_context
+.hidden zero_switch_context
+.type zero_switch_context, @function
+zero_switch_context:
   pushq %rbp
   pushq %rbx
   pushq %r12
@@ -24,11 +24,11 @@ zero_emulator_switch:
   popq %rbx
   popq %rbp
   ret
-.size zero_emulator_switch, . - zero_emulator_switch
+.size zero_switch_context, . - zero_switch_context
 )");
-extern "C" void zero_emulator_switch(void** save, void* load);
+extern "C" void zero_switch_context(void** save, void* load);
 
-namespace zero::emulator {
+namespace zero {
 
 void make_context(Context& context, char* stack, std::size_t bytes, void (*start)()) {
   constexpr int kSaved = 6;
@@ -39,6 +39,8 @@ void make_context(Context& context, char* stack, std::size_t bytes, void (*start
   context.state = top;
 }
 
-void switch_context(Context& from, Context& to) { zero_emulator_switch(&from.state, to.state); }
+void switch_context(Context& from, Context& to) { zero_switch_context(&from.state, to.state); }
 
-}  // namespace zero::emulator
+void free_context(Context&) {}
+
+}  // namespace zero

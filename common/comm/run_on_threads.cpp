@@ -3,11 +3,11 @@
 
 #include <atomic>
 #include <cstdio>
-#include <exception>
-#include <memory>
+#include <system_error>
 #include <thread>
 #include <vector>
 
+#include "common/comm/run_program.h"
 #include "common/comm/threads.h"
 #include "common/comm/world.h"
 
@@ -17,26 +17,12 @@ namespace {
 // The failing rank's message leaves before anyone else learns of the failure: it comes first.
 void run_rank(ThreadGroup& group, int rank, const RankProgram& program, std::atomic<bool>& failed) {
   ThreadTransport transport(group, rank);
-  std::string message;
-  try {
-    program(transport);
+  if (run_program(transport, program)) {
     group.end(rank);
-    return;
-  } catch (const Aborted& stopped) {
-    message = stopped.what();
-  } catch (const std::exception& error) {
-    message = error.what();
-  } catch (...) {
-    message = "an exception of unknown type";
+  } else {
+    failed = true;
+    group.abort(rank);
   }
-  failed = true;
-  // Errors of the communication name their rank already.
-  const std::string name = fmt::format("rank {}", rank);
-  if (!message.starts_with(name) || message.find_first_of(":,") != name.size()) {
-    message = message.empty() ? "" : fmt::format("{}: {}", name, message);
-  }
-  if (!message.empty()) std::fputs(fmt::format("{}\n", message).c_str(), stderr);
-  group.abort(rank);
 }
 
 }  // namespace

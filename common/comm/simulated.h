@@ -10,7 +10,7 @@
 
 namespace zero {
 
-class SimulatedCluster;  // what the ranks share: simulated.cpp
+class SimulatedCluster;  // what the ranks share
 
 // How long a message takes: a tensor of b bytes that is sent at time s arrives at
 //   max(s + latency + b / bandwidth, r + b / bandwidth)
@@ -43,6 +43,8 @@ class SimulatedTransport : public Transport {
   const Hardware& hardware() const;
 
  private:
+  void check_that_there_are_others(const Hop* hop) const;
+
   SimulatedCluster& cluster_;
   const int rank_;
 };

@@ -99,6 +99,47 @@ TEST_CASE("numbers out of range are refused, however large") {
   check_refused({"--loss-scale", "33554432"}, "2^24");
 }
 
+TEST_CASE("a simulated cluster that cannot be is refused") {
+  const auto refused = [](Words options, const std::string& what) {
+    options.insert(options.end(), {"--device", "simulated"});
+    check_refused(options, what);
+  };
+  refused({"--gpu", "rtx"}, "--gpu rtx: choose one of v100, a100, h100, h200");
+  refused({"--link", "string"}, "--link string: choose one of");
+  refused({"--network", "string"}, "--network string: choose one of");
+  refused({"--gpu-memory", "0GB"}, "--gpu-memory");
+  refused({"--gpu-memory", "much"}, "--gpu-memory");
+  refused({"--gpu-flops", "-1"}, "--gpu-flops -1");
+  refused({"--gpu-flops", "0"}, "above 0");
+  refused({"--gpu-launch", "nan"}, "--gpu-launch nan");
+  refused({"--link-latency", "1us"}, "--link-latency 1us");
+  refused({"--link-bandwidth", "0"}, "--link-bandwidth");
+  refused({"--gpus-per-node", "0"}, "--gpus-per-node 0");
+  refused({"--messages", "some"}, "auto, each, closed-form");
+  refused({"--messages", "closed-form", "--collectives", "direct"}, "--collectives ring");
+  refused({"--representative", "--collectives", "direct"}, "--collectives ring");
+  refused({"--representative", "--messages", "each"}, "--messages each");
+  refused({"--collectives", "library"}, "ring");
+  refused({"--ranks", "20000"}, "at most 16384");
+  refused({"--ranks", "100"}, "use --batch 100 or --ranks 120");
+  refused({"--save", "/tmp/x"}, "--save: a simulated device stores");
+  refused({"--trace-values", "--trace", "/tmp/x"}, "--trace-values");
+  refused({"--data", "/tmp/x"}, "--data");
+  check_refused({"--gpu", "h100"}, "add --device simulated");
+  check_refused({"--representative"}, "add --device simulated");
+}
+
+TEST_CASE("models by name, ranks to trace and the length of messages are read with care") {
+  check_refused({"--model", "gpt5"}, "gpt2, gpt2-xl, 7.5b, llama3-8b");
+  check_refused({"--model", ""}, "--model");
+  check_refused({"--chunk", "0"}, "--chunk 0");
+  check_refused({"--chunk", "64k"}, "--chunk 64k");
+  check_refused({"--trace-ranks", "0"}, "--trace");
+  for (const std::string ranks : {"4", "0,4", "2-1", "0-4", "a", "0,", "-1", "0--1", "1.5"}) {
+    check_refused({"--trace", "/tmp/x", "--trace-ranks", ranks}, "numbers from 0 to 3");
+  }
+}
+
 TEST_CASE("a model that no machine holds is refused at once") {
   check_refused({"--layers", "10000", "--channels", "131072"}, "--layers");
   check_refused({"--batch", "1048576", "--ranks", "1", "--context", "100"}, "--batch");

@@ -14,7 +14,7 @@ class NcclTransport : public DeviceTransport {
       : DeviceTransport(host), nccl_(host, device, timeout_seconds) {}
 
   // 4 MiB of fp32: a message costs a launch, some 10 microseconds, in which NVLink carries MiBs.
-  std::int64_t chunk() const override { return 1024 * 1024; }
+  std::int64_t chunk() const override { return kGpuChunk; }
   std::unique_ptr<Communicator> make_library_communicator(Device& device, Trace& trace, Dtype wire,
                                                           std::int64_t chunk) override {
     return make_nccl_library_communicator(*this, nccl_, device, trace, wire, chunk);

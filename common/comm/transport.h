@@ -20,6 +20,8 @@ class VirtualClock;
 
 // Elements of a message: 256 KiB of fp32. Scratch is a few chunks, however large the model.
 inline constexpr std::int64_t kChunk = 64 * 1024;
+// The same between GPUs, where a message takes longer to begin than a small one takes to arrive.
+inline constexpr std::int64_t kGpuChunk = 1024 * 1024;
 
 // Thrown in a rank that waits when another rank has failed. The launcher prints it after the
 // failing rank's own message.

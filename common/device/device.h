@@ -36,6 +36,9 @@ class Device : public Heap {
   // simulated.
   virtual double seconds();
 
+  // FLOPs of matrix products so far, where a simulation counts them; 0 elsewhere.
+  virtual double product_flops() const { return 0; }
+
   // A clock for this device's trace, which may outlive the device, as long as nobody marks or waits
   // then.
   virtual std::unique_ptr<Clock> make_clock() { return make_wall_clock(); }

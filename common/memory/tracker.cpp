@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/memory/bytes.h"
 
 namespace zero {
@@ -45,7 +47,8 @@ Allocation MemoryTracker::allocate(Allocation allocation) {
   if (live_total_ > peak_total_) {
     peak_total_ = live_total_;
     peak_place_ = place_;
-    at_peak_now_ = true;
+    last_id_at_peak_ = allocation.id;
+    released_since_peak_.clear();
   }
   alive_.emplace(allocation.id, allocation);
   return allocation;
@@ -76,19 +79,19 @@ OutOfMemory MemoryTracker::refusal(const Allocation& allocation, std::string_vie
 void MemoryTracker::release(std::int64_t id) {
   const auto found = alive_.find(id);
   if (found == alive_.end()) throw std::logic_error(fmt::format("allocation {} is not alive", id));
-  if (at_peak_now_) {
-    at_peak_ = alive_at_peak();
-    at_peak_now_ = false;
-  }
   live_[static_cast<int>(found->second.category)] -= found->second.bytes;
   live_total_ -= found->second.bytes;
+  if (id <= last_id_at_peak_) released_since_peak_.push_back(std::move(found->second));
   alive_.erase(found);
 }
 
 std::vector<Allocation> MemoryTracker::alive_at_peak() const {
-  if (!at_peak_now_) return at_peak_;
-  std::vector<Allocation> result;
-  for (const auto& [id, allocation] : alive_) result.push_back(allocation);
+  std::vector<Allocation> result = released_since_peak_;
+  for (const auto& [id, allocation] : alive_) {
+    if (id <= last_id_at_peak_) result.push_back(allocation);
+  }
+  std::sort(result.begin(), result.end(),
+            [](const Allocation& a, const Allocation& b) { return a.id < b.id; });
   return result;
 }
 

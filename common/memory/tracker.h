@@ -101,9 +101,10 @@ class MemoryTracker {
   std::int64_t live_total_ = 0;
   std::int64_t peak_total_ = 0;
   Place peak_place_;
-  // Set at the first release after a new peak: until then everything of the peak is still alive.
-  std::vector<Allocation> at_peak_;
-  bool at_peak_now_ = true;
+  // What was alive at the peak is what is alive now and was born by then, and what was but has been
+  // released since.
+  std::int64_t last_id_at_peak_ = 0;
+  std::vector<Allocation> released_since_peak_;
 };
 
 }  // namespace zero

@@ -1,6 +1,7 @@
 // What a trace says, as types: the header and the events of FORMAT.md, whoever parses them.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <optional>
@@ -40,7 +41,13 @@ struct Header {
   std::int64_t num_parameters = 0, padded_parameters = 0;
   std::vector<NamedRange> units, tensors;
   std::vector<Shard> shards;
+  std::vector<int> traced;           // ranks; empty: all of them
   std::string options, closed_form;  // JSON objects
+
+  // Whether this rank has a trace, too.
+  bool is_traced(int other) const {
+    return traced.empty() || std::find(traced.begin(), traced.end(), other) != traced.end();
+  }
 };
 
 struct Step {

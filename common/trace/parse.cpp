@@ -346,6 +346,12 @@ event::Header parse_header(std::string_view line) {
     const Fields inner = fields.inside(entry);
     header.shards.push_back({inner.small("owner", 0, header.world_size - 1), inner.range("range")});
   }
+  if (object.contains("traced") && !fields.is_null("traced")) {
+    for (const json& rank : fields.list("traced")) {
+      header.traced.push_back(
+          static_cast<int>(to_integer(rank, "traced", 0, header.world_size - 1)));
+    }
+  }
   header.options = fields.object("options");
   header.closed_form = fields.object("closed_form");
   return header;

@@ -173,7 +173,11 @@ RunTrace read_run(const std::string& directory) {
     for (std::string& note : reader.notes()) run.notes.push_back(std::move(note));
     run.ranks.push_back(std::move(trace));
   }
-  std::vector<bool> present(static_cast<std::size_t>(run.ranks.front().header.world_size));
+  const event::Header& header = run.ranks.front().header;
+  std::vector<bool> present(static_cast<std::size_t>(header.world_size));
+  for (int rank = 0; rank < header.world_size; ++rank) {
+    present[static_cast<std::size_t>(rank)] = !header.is_traced(rank);  // nobody looks for those
+  }
   for (const RankTrace& trace : run.ranks) {
     present[static_cast<std::size_t>(trace.header.rank)] = true;
   }

@@ -33,6 +33,7 @@ struct TraceHeader {
   std::vector<NamedRange> units;       // they cover [0, padded_parameters)
   std::vector<NamedRange> tensors;
   std::vector<NamedRange> shards;  // name: the owner's rank
+  std::vector<int> traced;         // ranks; empty: all of them
 };
 
 // Does nothing until it is opened, and again after `last_iteration`: a program calls it always.
@@ -51,6 +52,9 @@ class Trace : public HeapObserver {
   // (FORMAT.md says where) the program waits, too, which may throw what Clock::wait throws.
   void open(const std::string& directory, const TraceHeader& header, int iterations, bool values,
             std::unique_ptr<Clock> clock = make_wall_clock());
+  // For a rank that is not traced: removes what an earlier run may have left of it there, and rank
+  // 0 what it left of ranks that this run has not.
+  static void leave_out(const std::string& directory, int rank, int world_size);
   bool recording() const { return file_ != nullptr; }
 
   // The rank's place has changed: a step (with its unit, if any) begins.

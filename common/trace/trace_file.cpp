@@ -64,9 +64,15 @@ void print_named_ranges(Lines& lines, std::string_view key,
 // Rank files of an earlier, larger run into the same directory would look like ranks of this one.
 void remove_stale_files(const std::filesystem::path& directory, int world_size) {
   std::error_code ignored;
-  for (int rank = world_size;
-       std::filesystem::remove(directory / fmt::format("rank{}.jsonl", rank), ignored); ++rank) {
+  std::vector<std::filesystem::path> stale;
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
+    const std::string name = entry.path().filename().string();
+    int rank = -1;
+    if (std::sscanf(name.c_str(), "rank%d", &rank) == 1 && rank >= world_size &&
+        name == fmt::format("rank{}.jsonl", rank))
+      stale.push_back(entry.path());
   }
+  for (const std::filesystem::path& path : stale) std::filesystem::remove(path, ignored);
 }
 
 }  // namespace
@@ -85,6 +91,13 @@ int owner_of(const TraceHeader::NamedRange& shard) {
   int owner = -1;
   std::from_chars(shard.name.data(), shard.name.data() + shard.name.size(), owner);
   return owner;
+}
+
+void Trace::leave_out(const std::string& directory, int rank, int world_size) {
+  std::error_code ignored;
+  std::filesystem::remove(std::filesystem::path(directory) / fmt::format("rank{}.jsonl", rank),
+                          ignored);
+  if (rank == 0) remove_stale_files(directory, world_size);
 }
 
 Trace::File::File(const std::string& directory, const TraceHeader& header, int last_iteration,
@@ -119,7 +132,10 @@ Trace::File::File(const std::string& directory, const TraceHeader& header, int l
     print(lines, "{}{{\"owner\":{},\"range\":[{},{}]}}", i > 0 ? "," : "", owner_of(shards[i]),
           shards[i].range.begin, shards[i].range.end);
   }
-  print(lines, "],\"options\":{},\"closed_form\":{}", options, closed_form);
+  print(lines, "],\"traced\":");
+  if (header.traced.empty()) print(lines, "null");
+  else print(lines, "[{}]", fmt::join(header.traced, ","));
+  print(lines, ",\"options\":{},\"closed_form\":{}", options, closed_form);
 
   std::error_code error;
   std::filesystem::create_directories(folder, error);  // a failure shows when the file is opened

@@ -12,6 +12,7 @@
 #include <string_view>
 
 #include "common/comm/world.h"
+#include "common/memory/bytes.h"
 #include "common/train/gpu.h"
 
 namespace zero {
@@ -116,11 +117,32 @@ void check_library(const DevicePlan& plan, const std::vector<Seat>& seats) {
       "--collectives library: this program was built without NCCL; use ring or direct");
 }
 
+// "device: simulated; 64 x H100, 80 GB each, in 8 nodes; NVLink 4 inside, InfiniBand NDR between;
+// every message is simulated"
+DevicePlan simulated_plan(const Options& options) {
+  const Hardware& hardware = options.simulation.hardware;
+  const int per_node = std::min(hardware.gpus_per_node, options.ranks);
+  const int nodes = (options.ranks + per_node - 1) / per_node;
+  DevicePlan plan;
+  plan.kind = DeviceKind::simulated;
+  plan.memory = hardware.gpu.memory;
+  plan.notice = fmt::format("device: simulated; {} x {} with {} each", with_commas(options.ranks),
+                            hardware.gpu.name, format_bytes(hardware.gpu.memory));
+  if (per_node > 1) plan.notice += fmt::format("; {} inside a node", hardware.link.name);
+  if (nodes > 1)
+    plan.notice += fmt::format("; {} between {} nodes", hardware.network.name, with_commas(nodes));
+  plan.notice +=
+      options.simulation.closed_form ? "; collectives in closed form" : "; message by message";
+  if (options.simulation.representative) plan.notice += "; rank 0 stands for all";
+  return plan;
+}
+
 }  // namespace
 
 DevicePlan choose_device(const Options& options, bool mpi) {
   DevicePlan plan;
   if (options.device == DeviceKind::cpu) return plan;
+  if (options.device == DeviceKind::simulated) return simulated_plan(options);
   const std::vector<Seat> seats = all_seats(options.ranks, mpi);
   const std::string missing = what_is_missing(seats);
   if (!missing.empty()) {

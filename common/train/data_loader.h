@@ -18,6 +18,9 @@ class Dataset {
   // Throws UsageError: missing, empty, malformed, or a token that the vocabulary lacks.
   Dataset(const std::string& path, int vocab);
 
+  // `size` tokens, all 0, for a simulation, which reads none.
+  explicit Dataset(std::int64_t size) : tokens_(static_cast<std::size_t>(size)) {}
+
   std::int64_t size() const { return static_cast<std::int64_t>(tokens_.size()); }
   const std::vector<std::uint16_t>& tokens() const { return tokens_; }
 

@@ -43,6 +43,7 @@ std::uint64_t sum_of_hashes(const std::byte* data, State state, Range range) {
 std::uint64_t fingerprint(View view, State state, std::int64_t end) {
   std::array<std::byte, kChunk * 4> host;
   std::uint64_t sum = 0;
+  if (view.data() == nullptr) return sum;
   const Range range = view.range().intersect({0, std::max(end, view.range().begin)});
   for (std::int64_t begin = range.begin; begin < range.end; begin += kChunk) {
     const Range chunk{begin, std::min(begin + kChunk, range.end)};

@@ -12,7 +12,7 @@ enum class State : std::uint64_t { exp_avg = 1, exp_avg_sq = 2, master = 3, para
 
 // The sum, modulo 2^64, over the view's elements at positions below `end` of
 // hash(state, position, bits). A sum, so that the fingerprints of the shards add up to that of the
-// whole, however it is cut; `end` leaves the padding out. Host memory.
+// whole, however it is cut; `end` leaves the padding out. 0 where no values are stored.
 std::uint64_t fingerprint(View view, State state, std::int64_t end);
 
 }  // namespace zero

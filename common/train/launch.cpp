@@ -11,6 +11,7 @@
 #include <stdexcept>
 #include <string_view>
 
+#include "common/comm/simulated.h"
 #include "common/comm/world.h"
 #include "common/memory/bytes.h"
 #include "common/train/choose_device.h"
@@ -89,6 +90,7 @@ void run_rank(const Options& options, const DevicePlan& plan, const Model& model
     // what another had too early: then its part is known at most, and on the CPU not even that.
     std::int64_t room = error.room;
     if (room != options.memory_budget && plan.kind == DeviceKind::cpu) room = INT64_MAX;
+    if (plan.kind == DeviceKind::simulated) room = std::min(plan.memory, options.memory_budget);
     if (room != options.memory_budget && plan.shared) room = plan.memory / plan.ranks_in_memory;
     const std::int64_t needed =
         evaluate(form, model.num_parameters(), options.ranks, options.dtype, M).model_states +
@@ -131,7 +133,7 @@ void run_rank(const Options& options, const DevicePlan& plan, const Model& model
 namespace {
 
 // What the command line and the data decide, before any rank starts.
-struct Work {
+struct Job {
   Options options;
   std::optional<Dataset> dataset;
   std::optional<Model> model;
@@ -139,31 +141,37 @@ struct Work {
   bool stop = false;  // --help or --version: nothing to do
 };
 
-void read(int argc, char** argv, bool mpi, Work& work) {
+void read(int argc, char** argv, bool mpi, Job& job) {
   Parsed parsed = parse_options(argc, argv, mpi ? mpi_world_size() : 0);
-  work.options = std::move(parsed.options);
-  work.stop = parsed.stop;
-  if (work.stop) return;
-  const Options& options = work.options;
-  work.dataset.emplace(options.data, options.model.vocab);
-  check_long_enough(options, *work.dataset);
-  work.model.emplace(options.model, options.ranks, options.seed);
+  job.options = std::move(parsed.options);
+  job.stop = parsed.stop;
+  if (job.stop) return;
+  const Options& options = job.options;
+  if (options.device == DeviceKind::simulated) {
+    job.dataset.emplace(std::int64_t{options.model.context} + 1);
+  } else {
+    job.dataset.emplace(options.data, options.model.vocab);
+    check_long_enough(options, *job.dataset);
+  }
+  job.model.emplace(options.model, options.ranks, options.seed);
 }
 
 // Decides what all processes have to decide together.
-void choose(const ClosedForm& form, bool mpi, Work& work) {
-  work.plan = choose_device(work.options, mpi);
-  work.options.device = work.plan.kind;
-  check_collectives(work.options, mpi, work.plan.no_gpu);
-  check_fits(work.options, *work.model, form, room_of(work.plan, work.options, mpi));
-  if (!work.options.trace.empty()) std::filesystem::create_directories(work.options.trace);
+void choose(const ClosedForm& form, bool mpi, Job& job) {
+  job.plan = choose_device(job.options, mpi);
+  job.options.device = job.plan.kind;
+  check_collectives(job.options, mpi, job.plan.no_gpu);
+  // A simulated device says itself, in the middle of the run, what does not fit.
+  if (job.plan.kind != DeviceKind::simulated)
+    check_fits(job.options, *job.model, form, room_of(job.plan, job.options, mpi));
+  if (!job.options.trace.empty()) std::filesystem::create_directories(job.options.trace);
 }
 
-int run(const Work& work, const ClosedForm& form, void (*train)(Rank&), bool mpi) {
+int run(const Job& job, const ClosedForm& form, void (*train)(Rank&), bool mpi) {
   std::atomic<bool> too_small = false;
   const RankProgram program = [&](Transport& transport) {
     try {
-      run_rank(work.options, work.plan, *work.model, *work.dataset, form, transport, train);
+      run_rank(job.options, job.plan, *job.model, *job.dataset, form, transport, train);
     } catch (const OutOfMemory&) {
       // The ranks are alike: what one says all would say, and those that wait for it need not.
       if (!too_small.exchange(true)) throw;
@@ -173,8 +181,16 @@ int run(const Work& work, const ClosedForm& form, void (*train)(Rank&), bool mpi
       throw Aborted("");
     }
   };
-  const int status = mpi ? run_on_mpi(work.options.timeout, program)
-                         : run_on_threads(work.options.ranks, work.options.timeout, program);
+  const Options& options = job.options;
+  int status = 0;
+  if (job.plan.kind == DeviceKind::simulated) {
+    status = run_on_simulated_cluster(options.simulation.hardware, options.ranks,
+                                      options.simulation.representative, program);
+  } else if (mpi) {
+    status = run_on_mpi(options.timeout, program);
+  } else {
+    status = run_on_threads(options.ranks, options.timeout, program);
+  }
   return too_small ? kUnusable : status;
 }
 
@@ -208,14 +224,14 @@ int attempt(const std::string& program, bool mpi, const std::function<void()>& w
 int launch(int argc, char** argv, void (*train)(Rank&), const ClosedForm& form) {
   const bool mpi = under_mpi();
   const std::string program = std::filesystem::path(argv[0]).filename().string();
-  Work work;
-  int status = attempt(program, mpi, [&] { read(argc, argv, mpi, work); });
-  if (status == 0 && !work.stop) {
-    status = attempt(program, mpi, [&] { choose(form, mpi, work); });
+  Job job;
+  int status = attempt(program, mpi, [&] { read(argc, argv, mpi, job); });
+  if (status == 0 && !job.stop) {
+    status = attempt(program, mpi, [&] { choose(form, mpi, job); });
     const bool first = !mpi || mpi_rank() == 0;
-    if (status == 0 && first && !work.options.quiet && !work.plan.notice.empty())
-      std::fputs(fmt::format("{}\n", work.plan.notice).c_str(), stderr);
-    if (status == 0) status = run(work, form, train, mpi);
+    if (status == 0 && first && !job.options.quiet && !job.plan.notice.empty())
+      std::fputs(fmt::format("{}\n", job.plan.notice).c_str(), stderr);
+    if (status == 0) status = run(job, form, train, mpi);
   }
   // What was not written was not done: a full disk or a closed pipe must not look like success.
   if (status == 0 && (std::fflush(stdout) != 0 || std::ferror(stdout))) {

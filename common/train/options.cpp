@@ -11,17 +11,21 @@
 #include <map>
 
 #include "common/memory/bytes.h"
+#include "common/train/model_presets.h"
 
 namespace zero {
 namespace {
 
-constexpr int kMostThreads = 64;  // ranks in one process
+constexpr int kMostThreads = 64;            // ranks in one process
+constexpr int kMostSimulatedRanks = 16384;  // ranks that are no threads
 
 // Larger numbers are mistakes: what they ask for no machine holds, and products of them overflow.
 constexpr int kMostLayers = 10'000;
 constexpr int kMostChannels = 1 << 17;
 constexpr int kMostContext = 1 << 20;
+constexpr int kMostTokenIds = 1 << 24;
 constexpr int kMostBatch = 1 << 20;
+constexpr std::int64_t kMostChunk = 1 << 28;
 constexpr std::int64_t kMostTokens = 1 << 26;  // of one rank, in an iteration
 
 constexpr const char* kAbout =
@@ -36,6 +40,8 @@ constexpr const char* kExamples =
     "  {0} --device cuda                          on the GPUs of this machine\n"
     "  {0} --trace out/{0} --trace-iterations 1   what happened, event by event\n"
     "  {0} --memory-budget 4MiB                   a device that may be too small\n"
+    "  {0} --device simulated --model gpt2-xl --ranks 64 --gpu a100\n"
+    "                                             what it would need and take there\n"
     "  {0} --json out.json --quiet                the numbers, for a program\n"
     "  mpirun -n 4 {0}                            the same bits, as processes\n"
     "Exit status: 0; 1: a rank failed; 2: a command line or an input that cannot be used, or a "
@@ -53,9 +59,10 @@ bool whole_number(std::string_view text, Number& number) {
 }
 
 // The number of ranks nearest to `ranks` that divides `batch`, or the batch that `ranks` divides.
-std::string nearest_that_works(int batch, int ranks, bool mpi) {
+// `most` ranks are possible.
+std::string nearest_that_works(int batch, int ranks, int most, bool mpi) {
   int best_ranks = 1;
-  for (int k = 1; k <= batch && (mpi || k <= kMostThreads); ++k) {
+  for (int k = 1; k <= std::min(batch, most); ++k) {
     if (batch % k == 0 && std::abs(k - ranks) < std::abs(best_ranks - ranks)) best_ranks = k;
   }
   const int below = batch / ranks * ranks;
@@ -92,6 +99,73 @@ void check_writable(const std::string& option, const std::string& path, bool dir
   fs::remove(probe, error);
 }
 
+std::string model_names() {
+  std::string names;
+  for (const ModelPreset& preset : model_presets())
+    names += (names.empty() ? "" : ", ") + preset.key;
+  return names;
+}
+
+struct Given {
+  const char* option;
+  int* number;
+};
+
+// Reads again the numbers that the command line gave.
+void keep_given(const CLI::App& app, std::initializer_list<Given> numbers) {
+  for (const auto& [name, number] : numbers) {
+    const CLI::Option* option = app.get_option(name);
+    if (option->count() > 0) *number = option->as<int>();
+  }
+}
+
+// "0,7-9", "all"; empty: all of them, or of many simulated ones a few that stand for the others.
+std::vector<int> read_trace_ranks(const std::string& text, const Options& o) {
+  constexpr int kMany = 16;
+  if (text == "all") return {};
+  if (text.empty()) {
+    const bool many = o.device == DeviceKind::simulated && o.ranks > kMany;
+    return many ? std::vector{0, 1, o.ranks - 1} : std::vector<int>{};
+  }
+  if (o.trace.empty()) throw bad("--trace-ranks: needs --trace DIR");
+  const auto wrong = [&] {
+    return bad(fmt::format("--trace-ranks {}: write numbers from 0 to {}, as 0,7-9, or all", text,
+                           o.ranks - 1));
+  };
+  std::vector<int> ranks;
+  for (std::string_view rest = text; !rest.empty();) {
+    const std::string_view part = rest.substr(0, rest.find(','));
+    rest.remove_prefix(part.size());
+    if (rest == ",") throw wrong();
+    if (!rest.empty()) rest.remove_prefix(1);
+    const std::size_t dash = part.find('-');
+    int first = 0, last = 0;
+    if (!whole_number(part.substr(0, dash), first)) throw wrong();
+    last = first;
+    if (dash != std::string_view::npos && !whole_number(part.substr(dash + 1), last)) throw wrong();
+    if (first > last || last >= o.ranks) throw wrong();
+    for (int rank = first; rank <= last; ++rank) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+// A simulated device holds no values.
+void check_nothing_stored(const Options& o) {
+  const std::array<std::pair<const char*, bool>, 5> asked = {
+      {{"--save", !o.save.empty()},
+       {"--save-initial", !o.save_initial.empty()},
+       {"--dump-state", !o.dump_state.empty()},
+       {"--trace-values", o.trace_values},
+       {"--data", !o.data.empty()}}};
+  for (const auto& [option, given] : asked) {
+    if (!given) continue;
+    throw bad(
+        fmt::format("{}: a simulated device stores and reads no values; leave it out, or "
+                    "use another --device",
+                    option));
+  }
+}
+
 void check(const Options& o, bool mpi) {
   const auto at_least = [](const char* option, double value, double least) {
     if (!(value >= least) || !std::isfinite(value))
@@ -101,10 +175,18 @@ void check(const Options& o, bool mpi) {
     if (value > most) throw bad(fmt::format("{} {}: must be at most {}", option, value, most));
   };
   at_least("--ranks", o.ranks, 1);
-  if (!mpi && o.ranks > kMostThreads) {
+  const bool simulated = o.device == DeviceKind::simulated;
+  if (simulated && mpi) {
+    throw bad(
+        "--device simulated: all ranks are simulated by one process; start it without mpirun, with "
+        "--ranks");
+  }
+  if (simulated) at_most("--ranks", o.ranks, kMostSimulatedRanks);
+  const int most_ranks = mpi ? o.batch : simulated ? kMostSimulatedRanks : kMostThreads;
+  if (!mpi && !simulated && o.ranks > kMostThreads) {
     throw bad(
         fmt::format("--ranks {}: at most {} ranks are threads of one process; for more, "
-                    "start processes: mpirun -n {} {}",
+                    "start processes: mpirun -n {} {}; or --device simulated",
                     o.ranks, kMostThreads, o.ranks, o.program));
   }
   at_least("--layers", o.model.layers, 1);
@@ -112,7 +194,7 @@ void check(const Options& o, bool mpi) {
   at_least("--channels", o.model.channels, 1);
   at_least("--context", o.model.context, 1);
   at_least("--vocab", o.model.vocab, 2);
-  if (o.model.vocab > 65536)
+  if (!simulated && o.model.vocab > 65536)
     throw bad(fmt::format("--vocab {}: token ids have 16 bits, so at most 65536", o.model.vocab));
   at_least("--batch", o.batch, 1);
   at_least("--iterations", o.iterations, 1);
@@ -128,6 +210,7 @@ void check(const Options& o, bool mpi) {
   at_most("--layers", o.model.layers, kMostLayers);
   at_most("--channels", o.model.channels, kMostChannels);
   at_most("--context", o.model.context, kMostContext);
+  at_most("--vocab", o.model.vocab, kMostTokenIds);
   at_most("--batch", o.batch, kMostBatch);
   at_most("--threads", o.threads, 1024);
   at_most("--timeout", o.timeout, 1e6);
@@ -143,7 +226,7 @@ void check(const Options& o, bool mpi) {
   }
   if (o.batch % o.ranks != 0) {
     throw bad(fmt::format("--batch {}: {} ranks do not divide it; {}", o.batch, o.ranks,
-                          nearest_that_works(o.batch, o.ranks, mpi)));
+                          nearest_that_works(o.batch, o.ranks, most_ranks, mpi)));
   }
   const std::int64_t tokens = std::int64_t{o.batch} / o.ranks * o.model.context;
   if (tokens > kMostTokens) {
@@ -165,6 +248,7 @@ void check(const Options& o, bool mpi) {
                           o.overflow_iteration, o.iterations));
   }
   if (o.trace_values && o.trace.empty()) throw bad("--trace-values: needs --trace DIR");
+  if (simulated) check_nothing_stored(o);
   check_writable("--json", o.json, false);
   check_writable("--save", o.save, false);
   check_writable("--save-initial", o.save_initial, false);
@@ -189,6 +273,8 @@ std::string_view to_string(DeviceKind kind) {
       return "cpu";
     case DeviceKind::cuda:
       return "cuda";
+    case DeviceKind::simulated:
+      return "simulated";
     case DeviceKind::automatic:
       return "auto";
   }
@@ -196,6 +282,11 @@ std::string_view to_string(DeviceKind kind) {
 }
 
 void check_collectives(const Options& o, bool mpi, const std::string& no_gpu) {
+  if (o.collectives == Algorithm::library && o.device == DeviceKind::simulated) {
+    throw bad(
+        "--collectives library: a simulated cluster has no library; use ring (which NCCL's ring "
+        "resembles) or direct");
+  }
   if (o.collectives != Algorithm::library || o.device != DeviceKind::cpu || mpi) return;
   const std::string chosen =
       no_gpu.empty() ? "" : fmt::format("--device auto chose the CPU ({}), where ", no_gpu);
@@ -209,7 +300,8 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   Parsed parsed;
   Options& o = parsed.options;
   o.program = std::filesystem::path(argc > 0 ? argv[0] : "zero").filename().string();
-  std::string budget, overflow, seed = std::to_string(o.seed);
+  std::string budget, overflow, seed = std::to_string(o.seed), chunk, trace_ranks, preset;
+  SimulationArguments simulation;
 
   CLI::App app(kAbout, o.program);
   app.footer(fmt::format(fmt::runtime(kExamples), o.program));
@@ -221,14 +313,17 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
       {"fp32", Dtype::fp32}, {"fp16", Dtype::fp16}, {"bf16", Dtype::bf16}};
   const std::map<std::string, Algorithm> algorithms = {
       {"ring", Algorithm::ring}, {"direct", Algorithm::direct}, {"library", Algorithm::library}};
-  const std::map<std::string, DeviceKind> devices = {
-      {"auto", DeviceKind::automatic}, {"cpu", DeviceKind::cpu}, {"cuda", DeviceKind::cuda}};
+  const std::map<std::string, DeviceKind> devices = {{"auto", DeviceKind::automatic},
+                                                     {"cpu", DeviceKind::cpu},
+                                                     {"cuda", DeviceKind::cuda},
+                                                     {"simulated", DeviceKind::simulated}};
   std::string dtype = "fp16", collectives = "ring", device = "cpu";
 
   auto* ranks = app.add_option("--ranks", o.ranks, "K: how many ranks share the work")
                     ->group("How the work is divided");
   app.add_option("--device", device,
-                 "cpu, cuda (NVIDIA GPUs), or auto: cuda where there is a GPU, else cpu")
+                 "cpu, cuda (NVIDIA GPUs), auto (cuda where there is a GPU, else cpu), or "
+                 "simulated: no values, only bytes and time")
       ->group("How the work is divided");
   app.add_option("--collectives", collectives,
                  "ring, direct, or library (MPI's or NCCL's own): who adds in which order")
@@ -236,9 +331,13 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   app.add_option("--threads", o.threads,
                  "threads per rank for operators on the CPU; another number may give other bits")
       ->group("How the work is divided");
+  app.add_option("--chunk", chunk,
+                 "elements of a message: 65536; between GPUs, and in closed form, 1048576")
+      ->group("How the work is divided");
   app.add_option("--timeout", o.timeout, "seconds that a rank waits for another")
       ->group("How the work is divided");
 
+  app.add_option("--model", preset, model_names())->group("The model");
   app.add_option("--layers", o.model.layers, "L: transformer blocks")->group("The model");
   app.add_option("--heads", o.model.heads, "H: attention heads")->group("The model");
   app.add_option("--channels", o.model.channels, "C: width; a multiple of H")->group("The model");
@@ -251,8 +350,12 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   app.add_option("--data", o.data,
                  "a text file (one token a byte) or llm.c's .bin; default: the text shipped here")
       ->group("Training");
-  app.add_option("--batch", o.batch, "sequences per iteration, over all ranks")->group("Training");
-  app.add_option("--iterations", o.iterations, "how many batches it trains on")->group("Training");
+  auto* batch = app.add_option("--batch", o.batch,
+                               "sequences per iteration, over all ranks; with --model: one each")
+                    ->group("Training");
+  auto* iterations = app.add_option("--iterations", o.iterations,
+                                    "how many batches it trains on; simulated with --model: 1")
+                         ->group("Training");
   app.add_option("--learning-rate", o.learning_rate, "of AdamW, after the warm-up")
       ->group("Training");
   app.add_option("--warmup", o.warmup, "iterations of linear warm-up")->group("Training");
@@ -282,6 +385,10 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   app.add_option("--trace", o.trace, "folder for the trace, one file per rank")->group("Output");
   app.add_option("--trace-iterations", o.trace_iterations, "how many are traced; 0: all")
       ->group("Output");
+  app.add_option("--trace-ranks", trace_ranks,
+                 "those that are traced: 0,7-9 or all; default: all, of more than 16 simulated "
+                 "ones 0, 1 and the last")
+      ->group("Output");
   app.add_flag("--trace-values", o.trace_values, "with a small sample of the values")
       ->group("Output");
   app.add_option("--json", o.json, "file for the measured numbers and their formulas")
@@ -293,6 +400,7 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   app.add_option("--dump-state", o.dump_state, "folder for every rank's final state, raw")
       ->group("Output");
   app.add_flag("--quiet", o.quiet, "print errors only")->group("Output");
+  add_simulation_options(app, simulation);
 
   try {
     app.parse(argc, argv);
@@ -326,7 +434,22 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   o.device = choose(devices, "--device", device);
   if (!whole_number(seed, o.seed))
     throw bad(fmt::format("--seed {}: write a whole number from 0 to 2^64 - 1", seed));
-  if (vocab->count() == 0 && o.data.ends_with(".bin")) o.model.vocab = 50257;  // GPT-2's tokenizer
+  if (!chunk.empty() && (!whole_number(chunk, o.chunk) || o.chunk < 1 || o.chunk > kMostChunk)) {
+    throw bad(fmt::format("--chunk {}: write a whole number from 1 to {}", chunk, kMostChunk));
+  }
+  if (!preset.empty()) {
+    const ModelPreset* found = find_model_preset(preset);
+    if (!found) throw bad(fmt::format("--model {}: choose one of {}", preset, model_names()));
+    o.model = found->config;
+    // What the command line says beside it counts.
+    keep_given(app, {{"--layers", &o.model.layers},
+                     {"--heads", &o.model.heads},
+                     {"--channels", &o.model.channels},
+                     {"--context", &o.model.context},
+                     {"--vocab", &o.model.vocab}});
+  }
+  if (vocab->count() == 0 && preset.empty() && o.data.ends_with(".bin"))
+    o.model.vocab = 50257;  // GPT-2's tokenizer
   if (!budget.empty()) {
     try {
       o.memory_budget = parse_bytes(budget);
@@ -352,7 +475,12 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
     }
     o.ranks = mpi_processes;
   }
+  if (!preset.empty() && batch->count() == 0) o.batch = o.ranks;
+  if (!preset.empty() && iterations->count() == 0 && o.device == DeviceKind::simulated)
+    o.iterations = 1;
   check(o, mpi_processes > 0);
+  read_simulation(app, simulation, o);
+  o.trace_ranks = read_trace_ranks(trace_ranks, o);
   return parsed;
 }
 

@@ -5,17 +5,19 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/comm/communicator.h"
 #include "common/memory/dtype.h"
 #include "common/memory/tracker.h"
 #include "common/model/config.h"
+#include "common/train/simulation.h"
 
 namespace zero {
 
 // Where the ranks compute. `automatic` (--device auto) becomes one of the others before they begin.
-enum class DeviceKind { cpu, cuda, automatic };
-std::string_view to_string(DeviceKind kind);  // "cpu", "cuda", "auto"
+enum class DeviceKind { cpu, cuda, simulated, automatic };
+std::string_view to_string(DeviceKind kind);  // "cpu", "cuda", "simulated", "auto"
 
 struct Options {
   std::string program;  // "zero2": argv[0] without its folder
@@ -23,6 +25,8 @@ struct Options {
   Dtype dtype = Dtype::fp16;
   Algorithm collectives = Algorithm::ring;
   DeviceKind device = DeviceKind::cpu;
+  Simulation simulation;   // of --device simulated
+  std::int64_t chunk = 0;  // elements of a message; 0: what suits the transport
   ModelConfig model;
   int batch = 120;  // sequences per iteration, over all ranks
   int iterations = 20;
@@ -39,6 +43,7 @@ struct Options {
   int threads = 1;                                         // per rank
   std::string trace;                                       // directory; empty: no trace
   int trace_iterations = 3;                                // 0: all
+  std::vector<int> trace_ranks;                            // those that are traced; empty: all
   bool trace_values = false;
   std::string json, save, save_initial, dump_state;  // empty: not written
   bool quiet = false;

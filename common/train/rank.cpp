@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <bit>
 #include <cstdio>
 #include <cstring>
@@ -35,6 +36,7 @@ TraceHeader make_header(const Options& options, const Model& model, const Closed
   const Partition partition(model.num_parameters(), transport.world_size());
   for (int r = 0; r < transport.world_size(); ++r)
     header.shards.push_back({std::to_string(r), partition.shard(r)});
+  header.traced = options.trace_ranks;
   return header;
 }
 
@@ -77,17 +79,21 @@ Rank::Rank(const Options& chosen, const DevicePlan& plan, const Model& the_model
       report_(std::make_unique<Report>(chosen, the_model, form)),
       device_(open_traced_device(plan, host)),
       transport_(open_transport(chosen, plan, host, *device_)),
-      communicator_(make_communicator(chosen.collectives, transport_ ? *transport_ : host, *device_,
-                                      trace_, chosen.dtype,
-                                      transport_ ? transport_->chunk() : host.chunk())),
+      communicator_(open_communicator(chosen, transport_ ? *transport_ : host, *device_, trace_)),
       comm(*communicator_),
       device(*device_),
-      dataset_(dataset) {}
+      dataset_(dataset),
+      virtual_clock_(host.virtual_clock()) {}
 
 // The trace opens before the first allocation, so that it tells all of them.
-std::unique_ptr<Device> Rank::open_traced_device(const DevicePlan& plan, const Transport& host) {
-  const bool traced = !options.trace.empty();
-  auto opened = open_device(options, plan, host.rank(), tracker_, traced ? &trace_ : nullptr);
+std::unique_ptr<Device> Rank::open_traced_device(const DevicePlan& plan, Transport& host) {
+  const std::vector<int>& ranks = options.trace_ranks;
+  const bool traced =
+      !options.trace.empty() &&
+      (ranks.empty() || std::find(ranks.begin(), ranks.end(), host.rank()) != ranks.end());
+  if (!traced && !options.trace.empty())
+    Trace::leave_out(options.trace, host.rank(), host.world_size());
+  auto opened = open_device(options, plan, host, tracker_, traced ? &trace_ : nullptr);
   if (traced) {
     trace_.open(options.trace, make_header(options, model, report_->closed_form(), host),
                 options.trace_iterations, options.trace_values, opened->make_clock());
@@ -101,7 +107,9 @@ std::optional<Batch> Rank::next_batch() {
   if (++place_.iteration == options.iterations) return std::nullopt;
   step("0. The next micro-batch");
   if (place_.iteration == 0) measure_traffic();  // what came before is no iteration's
-  iteration_began_ = std::chrono::steady_clock::now();
+  iteration_began_ = device.seconds();
+  if (virtual_clock_) clock_before_ = *virtual_clock_;
+  flops_before_ = device.product_flops();
   Batch batch = make_batch(dataset_, place_.iteration, options.batch, model.config().context,
                            comm.rank(), comm.world_size());
   if (comm.rank() == options.overflow_rank && place_.iteration == options.overflow_iteration)
@@ -127,8 +135,11 @@ std::uint64_t Rank::combine_fingerprints(View params, const AdamW& optimizer) {
                         fingerprint(optimizer.master(), State::master, end) +
                             fingerprint(optimizer.exp_avg(), State::exp_avg, end) +
                             fingerprint(optimizer.exp_avg_sq(), State::exp_avg_sq, end)};
-  return combine(comm.all_gather_scalar(own_params), "parameters") +
-         combine(comm.all_gather_scalar(own_states), "optimizer states");
+  const std::vector<Held> all_params = comm.all_gather_scalar(own_params);
+  const std::vector<Held> all_states = comm.all_gather_scalar(own_states);
+  // Without values there is nothing to compare.
+  if (params.data() == nullptr) return 0;
+  return combine(all_params, "parameters") + combine(all_states, "optimizer states");
 }
 
 void Rank::measure_traffic() {
@@ -148,12 +159,17 @@ void Rank::measure_traffic() {
 
 void Rank::report(double loss, const GradientNorm& norm, View params, const AdamW& optimizer) {
   device.synchronize();  // what the iteration asked for is part of its time
-  const std::chrono::duration<double> elapsed = std::chrono::steady_clock::now() - iteration_began_;
-  IterationRecord record{.iteration = place_.iteration,
-                         .loss = 0,
-                         .fingerprint = combine_fingerprints(params, optimizer),
-                         .norm = norm,
-                         .seconds = elapsed.count()};
+  const double seconds = device.seconds() - iteration_began_;
+  const VirtualClock clock = virtual_clock_ ? *virtual_clock_ : VirtualClock();
+  IterationRecord record{
+      .iteration = place_.iteration,
+      .loss = 0,
+      .fingerprint = combine_fingerprints(params, optimizer),
+      .norm = norm,
+      .seconds = seconds,
+      .computing_seconds = to_seconds(clock.computing() - clock_before_.computing()),
+      .communicating_seconds = to_seconds(clock.communicating() - clock_before_.communicating()),
+      .product_flops = device.product_flops() - flops_before_};
   for (const double part : comm.all_gather_scalar(loss)) record.loss += part / comm.world_size();
   for (const double other : comm.all_gather_scalar(norm.value)) {
     if (std::bit_cast<std::uint64_t>(other) != std::bit_cast<std::uint64_t>(norm.value))
@@ -188,17 +204,19 @@ void Rank::finish(View params, const AdamW& optimizer) {
   const Place& peak = tracker_.peak_place();
   const std::string where = peak.unit.empty() ? peak.banner : peak.banner + " (" + peak.unit + ")";
   std::strncpy(record_->peak_step.data(), where.c_str(), record_->peak_step.size() - 1);
-  report_->set_ranks(comm.all_gather_scalar(*record_));
+  std::vector<RankRecord> records = comm.all_gather_scalar(*record_);
+  if (comm.rank() == 0) report_->set_ranks(std::move(records));
   trace_.close();
   if (comm.rank() != 0) return;
   if (!options.json.empty()) report_->write_json(options.json);
   if (!options.quiet) {
     std::fputs(report_->summary().c_str(), stdout);
     std::fflush(stdout);
-    std::fflush(stdout);
-    std::fputs(
-        fmt::format("median {:.1f} ms per iteration\n", report_->median_seconds() * 1e3).c_str(),
-        stderr);
+    if (!virtual_clock_) {
+      std::fputs(
+          fmt::format("median {:.1f} ms per iteration\n", report_->median_seconds() * 1e3).c_str(),
+          stderr);
+    }
   }
   if (report_->none_accepted()) {
     std::fputs(

@@ -1,7 +1,6 @@
 // What a stage program is given: one rank's communicator, model, memory and data.
 #pragma once
 
-#include <chrono>
 #include <memory>
 #include <optional>
 #include <string_view>
@@ -9,6 +8,7 @@
 #include "common/comm/communicator.h"
 #include "common/comm/partition.h"
 #include "common/device/device.h"
+#include "common/device/simulated/virtual_clock.h"
 #include "common/memory/buffer.h"
 #include "common/model/activations.h"
 #include "common/model/model.h"
@@ -73,7 +73,7 @@ class Rank {
   const Report& result() const { return *report_; }
 
  private:
-  std::unique_ptr<Device> open_traced_device(const DevicePlan& plan, const Transport& host);
+  std::unique_ptr<Device> open_traced_device(const DevicePlan& plan, Transport& host);
   void begin(std::string_view banner, std::string_view unit);
   std::uint64_t combine_fingerprints(View params, const AdamW& optimizer);
   void measure_traffic();
@@ -81,7 +81,10 @@ class Rank {
 
   const Dataset& dataset_;
   std::unique_ptr<RankRecord> record_;
-  std::chrono::steady_clock::time_point iteration_began_;
+  double iteration_began_ = 0;         // on the device's clock, in seconds
+  const VirtualClock* virtual_clock_;  // null: time is real
+  VirtualClock clock_before_;          // what it said when the iteration began
+  double flops_before_ = 0;
   std::int64_t sent_before_ = 0, scalars_before_ = 0;
 };
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cmath>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
@@ -18,6 +19,13 @@ namespace zero {
 namespace {
 
 using Json = nlohmann::ordered_json;
+
+// "1.23 s", "45.6 ms", "7.8 us"
+std::string format_seconds(double seconds) {
+  if (seconds >= 1) return fmt::format("{:.2f} s", seconds);
+  if (seconds >= 1e-3) return fmt::format("{:.2f} ms", seconds * 1e3);
+  return fmt::format("{:.2f} us", seconds * 1e6);
+}
 
 Json to_json(const ClosedFormBytes& bytes) {
   return {{"parameters", bytes.parameters},
@@ -48,6 +56,13 @@ std::string Report::heading() const {
 }
 
 std::string Report::line(const IterationRecord& record) const {
+  if (simulated()) {
+    return fmt::format("iteration {:>3}/{}  {}: computing {}, communicating {}{}\n",
+                       record.iteration + 1, options_.iterations, format_seconds(record.seconds),
+                       format_seconds(record.computing_seconds),
+                       format_seconds(record.communicating_seconds),
+                       record.norm.is_finite() ? "" : "; skipped: gradients overflowed");
+  }
   const std::string head = fmt::format("iteration {:>3}/{}  loss {:.6f}  ", record.iteration + 1,
                                        options_.iterations, record.loss);
   const std::string tail = fmt::format("  {:016x}\n", record.fingerprint);
@@ -73,32 +88,62 @@ std::string Report::summary() const {
   const auto peak = [&](Memory category) {
     return most([&](const RankRecord& r) { return r.peak[static_cast<int>(category)]; });
   };
-  std::string text = fmt::format("\n{:34}{:>16}{:>16}{:>12}\n", "bytes per rank (the most)",
-                                 "measured", "closed form", "difference");
+  // Wide enough for the largest number and a space before it.
+  const std::int64_t largest = std::max({closed_form_.model_states, closed_form_.sent_per_iteration,
+                                         most([](const RankRecord& r) { return r.peak_total; })});
+  const std::size_t width = std::max<std::size_t>(16, with_commas(largest).size() + 2);
+  std::string text = fmt::format("\n{:34}{:>{}}{:>{}}{:>12}\n", "bytes per rank (the most)",
+                                 simulated() ? "simulated" : "measured", width, "closed form",
+                                 width, "difference");
   const auto compared = [&](const char* name, std::int64_t measured, std::int64_t formula) {
-    text += fmt::format("  {:32}{:>16}{:>16}{:>12}\n", name, with_commas(measured),
-                        with_commas(formula), with_commas(measured - formula));
+    text += fmt::format("  {:32}{:>{}}{:>{}}{:>12}\n", name, with_commas(measured), width,
+                        with_commas(formula), width, with_commas(measured - formula));
   };
   compared("parameters", peak(Memory::parameters), closed_form_.parameters);
   compared("gradients", peak(Memory::gradients), closed_form_.gradients);
   compared("optimizer states", peak(Memory::optimizer_states), closed_form_.optimizer_states);
   if (options_.collectives == Algorithm::library) {
-    text += fmt::format("  {:32}{:>16}{:>16}\n", "sent per iteration", "not measured",
-                        with_commas(closed_form_.sent_per_iteration));
+    text += fmt::format("  {:32}{:>{}}{:>{}}\n", "sent per iteration", "not measured", width,
+                        with_commas(closed_form_.sent_per_iteration), width);
   } else {
     compared("sent per iteration", most([](const RankRecord& r) { return r.sent; }),
              closed_form_.sent_per_iteration);
   }
   for (const Memory category :
        {Memory::activations, Memory::temporary, Memory::communication, Memory::workspace}) {
-    text += fmt::format("  {:32}{:>16}\n", fmt::format("{} (peak)", to_string(category)),
-                        with_commas(peak(category)));
+    text += fmt::format("  {:32}{:>{}}\n", fmt::format("{} (peak)", to_string(category)),
+                        with_commas(peak(category)), width);
   }
   if (!ranks_.empty()) {
-    text += fmt::format("  {:32}{:>16}  in \"{}\"\n", "all together (peak)",
-                        with_commas(most([](const RankRecord& r) { return r.peak_total; })),
+    text += fmt::format("  {:32}{:>{}}  in \"{}\"\n", "all together (peak)",
+                        with_commas(most([](const RankRecord& r) { return r.peak_total; })), width,
                         ranks_[0].peak_step.data());
   }
+  if (simulated() && !iterations_.empty()) text += simulated_time();
+  return text;
+}
+
+std::string Report::simulated_time() const {
+  const IterationRecord& last = iterations_.back();
+  const Gpu& gpu = options_.simulation.hardware.gpu;
+  const double tokens = static_cast<double>(options_.batch) * options_.model.context / last.seconds;
+  const double rate = product_rate(gpu, options_.dtype);
+  std::string text = fmt::format("\n{:34}{:>16}\n", "time of an iteration (the last)",
+                                 format_seconds(last.seconds));
+  const auto row = [&](const char* name, const std::string& value, const std::string& note) {
+    text += fmt::format("  {:32}{:>16}{}\n", name, value, note.empty() ? "" : "  " + note);
+  };
+  const auto part = [&](double seconds) {
+    return fmt::format("{:.0f} % of it", 100 * seconds / last.seconds);
+  };
+  row("computing", format_seconds(last.computing_seconds), part(last.computing_seconds));
+  row("communicating, waiting", format_seconds(last.communicating_seconds),
+      part(last.communicating_seconds));
+  row("tokens a second", with_commas(std::llround(tokens)),
+      fmt::format("{} a GPU", with_commas(std::llround(tokens / options_.ranks))));
+  row("matrix products", fmt::format("{:.1f} TFLOP/s", last.product_flops / last.seconds * 1e-12),
+      fmt::format("a GPU: {:.0f} % of its {:.1f}", 100 * last.product_flops / last.seconds / rate,
+                  rate * 1e-12));
   return text;
 }
 
@@ -130,10 +175,25 @@ std::string Report::json() const {
                {"closed_form", to_json(closed_form_)},
                {"median_seconds_per_iteration", median_seconds()},
                {"options", Json::parse(options_json(options_))}};
+  if (simulated() && !iterations_.empty()) {
+    const IterationRecord& last = iterations_.back();
+    json["simulated"] = {{"gpu", options_.simulation.hardware.gpu.name},
+                         {"gpu_memory", options_.simulation.hardware.gpu.memory},
+                         {"gpus_per_node", options_.simulation.hardware.gpus_per_node},
+                         {"link", options_.simulation.hardware.link.name},
+                         {"network", options_.simulation.hardware.network.name},
+                         {"closed_form", options_.simulation.closed_form},
+                         {"representative", options_.simulation.representative},
+                         {"seconds_per_iteration", last.seconds},
+                         {"computing_seconds", last.computing_seconds},
+                         {"communicating_seconds", last.communicating_seconds},
+                         {"product_flops", last.product_flops}};
+  }
   for (const IterationRecord& r : iterations_) {
+    const Json fingerprint = simulated() ? Json() : Json(fmt::format("{:016x}", r.fingerprint));
     json["iterations"].push_back({{"iteration", r.iteration},
                                   {"loss", r.loss},
-                                  {"fingerprint", fmt::format("{:016x}", r.fingerprint)},
+                                  {"fingerprint", fingerprint},
                                   {"gradient_norm", r.norm.value},
                                   {"loss_scale", r.norm.loss_scale},
                                   {"skipped", !r.norm.is_finite()},

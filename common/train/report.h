@@ -21,6 +21,8 @@ struct IterationRecord {
   std::uint64_t fingerprint = 0;
   GradientNorm norm;
   double seconds = 0;  // of rank 0, from next_batch to report
+  // Of rank 0 too, in a simulation: how it spent them, and FLOPs of matrix products.
+  double computing_seconds = 0, communicating_seconds = 0, product_flops = 0;
 };
 
 // One rank's bytes; a plain value, so that ranks can gather it.
@@ -55,6 +57,9 @@ class Report {
   void write_json(const std::string& path) const;  // std::runtime_error when it cannot be written
 
  private:
+  bool simulated() const { return options_.device == DeviceKind::simulated; }
+  // What the last iteration took, for the summary of a simulation.
+  std::string simulated_time() const;
   std::string json() const;
 
   const Options& options_;

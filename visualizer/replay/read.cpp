@@ -198,8 +198,14 @@ RunLog LogReader::log() const {
   RunLog log;
   log.directory = directory_;
   std::size_t missing = 0, first = 0;
+  const File* told = nullptr;  // who says which ranks are traced
   for (const File& file : files_) {
-    if (!file.reader && file.note.empty() && missing++ == 0) first = log.ranks.size();
+    if (!told && file.reader) told = &file;
+  }
+  for (const File& file : files_) {
+    const int rank = static_cast<int>(log.ranks.size());
+    const bool expected = !told || told->log.header.is_traced(rank);
+    if (expected && !file.reader && file.note.empty() && missing++ == 0) first = log.ranks.size();
     log.ranks.push_back(file.log);
     if (!file.note.empty()) log.notes.push_back(file.note);
     if (!file.reader || file.damaged) continue;

@@ -152,6 +152,7 @@ void Run::note_missing_messages() {
   for (EventIndex e = 0; e < size(); ++e) {
     const auto* receive = std::get_if<event::Receive>(&event(e).what);
     if (!receive || partner(e)) continue;
+    if (!rank(rank_of(e)).header.is_traced(receive->hop.source)) continue;
     Missing& from = missing.try_emplace(receive->hop.source, Missing{e, 0}).first->second;
     ++from.count;
   }

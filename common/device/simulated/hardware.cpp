@@ -68,12 +68,6 @@ Gpu make_h200() {
   return gpu;
 }
 
-double rate_of(const Gpu& gpu, Dtype dtype) {
-  if (dtype == Dtype::fp16) return gpu.half_flops;
-  if (dtype == Dtype::bf16) return gpu.bf16_flops;
-  return gpu.fp32_flops;
-}
-
 }  // namespace
 
 const std::vector<NamedGpu>& gpu_presets() {
@@ -111,8 +105,15 @@ const std::vector<NamedLink>& link_presets() {
 
 Picoseconds to_picoseconds(double seconds) { return std::llround(seconds * kPicosecondsPerSecond); }
 
+double product_rate(const Gpu& gpu, Dtype dtype) {
+  if (dtype == Dtype::fp16) return gpu.half_flops;
+  if (dtype == Dtype::bf16) return gpu.bf16_flops;
+  return gpu.fp32_flops;
+}
+
 Picoseconds time_of(const Work& work, Dtype dtype, const Gpu& gpu) {
-  const double computing = work.product_flops / rate_of(gpu, dtype) + work.flops / gpu.fp32_flops;
+  const double computing =
+      work.product_flops / product_rate(gpu, dtype) + work.flops / gpu.fp32_flops;
   const double moving = work.bytes / gpu.bandwidth;
   return to_picoseconds(std::max(computing, moving) + work.launches * gpu.launch_seconds);
 }

@@ -64,6 +64,9 @@ struct Work {
   int launches = 1;          // kernels
 };
 
+// Matrix products per second of this type, in FLOP/s.
+double product_rate(const Gpu& gpu, Dtype dtype);
+
 // max(FLOPs / rate, bytes / bandwidth) + what starting its kernels costs: the roofline of Williams,
 // Waterman and Patterson (2009).
 Picoseconds time_of(const Work& work, Dtype dtype, const Gpu& gpu);

@@ -18,10 +18,7 @@ class SimulatedDevice : public Device {
   SimulatedDevice(MemoryTracker& tracker, HeapObserver* observer, const Gpu& gpu, int world_size,
                   VirtualClock& clock);
 
-  // FLOPs of matrix products so far.
-  double product_flops() const { return product_flops_; }
-  const VirtualClock& virtual_clock() const { return clock_; }
-
+  double product_flops() const override { return product_flops_; }
   double seconds() override;
   std::unique_ptr<Clock> make_clock() override;  // which must not outlive the VirtualClock
 

@@ -9,6 +9,9 @@ namespace zero {
 // Whole numbers, so that the same command gives the same times; 2^63 of them are 106 days.
 using Picoseconds = std::int64_t;
 inline constexpr double kPicosecondsPerSecond = 1e12;
+inline double to_seconds(Picoseconds time) {
+  return static_cast<double>(time) / kPicosecondsPerSecond;
+}
 
 // One rank's clock. Its GPU's operators advance it, and the messages that it waits for: a rank
 // computes or communicates, never both at once, as the stage programs are written.

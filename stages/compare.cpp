@@ -157,12 +157,16 @@ int compare_stages(const CompareOptions& options, const StageRunner& runner, Jso
   json["measured_equals_formula"] = wrong.empty();
   json["formula_errors"] = wrong;
   const char* yes = traffic_measured(results) ? "yes" : "yes (memory; traffic was not measured)";
-  say(stdout, "measured = formula: {}\n", wrong.empty() ? yes : "no");
+  const bool simulated = results.front().simulated();
+  say(stdout, "{} = formula: {}\n", simulated ? "simulated" : "measured",
+      wrong.empty() ? yes : "no");
   for (const std::string& error : wrong) say(stdout, "  {}\n", wrap(error, options.width - 2, 4));
   if (difference) {
     json["same_bits"] = false;
     say(stdout, "same bits: no\n");
     explain(*difference, runner, options, json["first_difference"]);
+  } else if (simulated) {
+    say(stdout, "same bits: a simulation has none\n");
   } else if (failed.empty()) {
     json["same_bits"] = true;
     say(stdout, "same bits: yes\n");

@@ -122,6 +122,7 @@ TEST_CASE("a simulated cluster that cannot be is refused") {
   refused({"--collectives", "library"}, "ring");
   refused({"--ranks", "20000"}, "at most 16384");
   refused({"--ranks", "100"}, "use --batch 100 or --ranks 120");
+  refused({"--network-bandwidth", "1"}, "days");
   refused({"--save", "/tmp/x"}, "--save: a simulated device stores");
   refused({"--trace-values", "--trace", "/tmp/x"}, "--trace-values");
   refused({"--data", "/tmp/x"}, "--data");

@@ -115,6 +115,36 @@ bool read_messages(const SimulationArguments& a, const Options& options) {
          make_layout(options.model).back().parameters.end > kFewParameters;
 }
 
+// Virtual time is counted in whole picoseconds, of which 63 bits hold 106 days. So much is an
+// iteration at most, added up generously: every step of every ring with its latency and its chunk,
+// every product and every byte that is moved several times.
+void check_time_is_countable(const Options& o) {
+  constexpr double kMostDays = 30;
+  const Hardware& h = o.simulation.hardware;
+  const double N = static_cast<double>(make_layout(o.model).back().parameters.end);
+  const double K = o.ranks, L = o.model.layers + 2;
+  const double rows = static_cast<double>(o.batch) / K * o.model.context;
+  const double width = static_cast<double>(bytes_of(o.dtype));
+  const double row = 40.0 * o.model.channels + o.model.vocab +
+                     20.0 * o.model.heads * static_cast<double>(o.model.context);
+  const double latency = std::max(h.link.latency, h.network.latency);
+  const double bandwidth = std::min(h.link.bandwidth, h.network.bandwidth);
+  const double chunk = static_cast<double>(o.chunk > 0 ? o.chunk : kGpuChunk) * width;
+  const double copies = o.collectives == Algorithm::direct ? K : 1;  // that one rank sends
+  const double messages = 4 * (L + K) * K + 4 * copies * N * width / chunk;
+  const double seconds = 4 * N * width / bandwidth + messages * (latency + chunk / bandwidth) +
+                         20 * N * rows / product_rate(h.gpu, o.dtype) +
+                         L * rows * row * 100 / h.gpu.fp32_flops +
+                         (20 * N + L * rows * row) * 10 / h.gpu.bandwidth +
+                         (L * (100 + 20 * rows * o.model.heads) + messages) * h.gpu.launch_seconds;
+  const double days = seconds * o.iterations / 86'400;
+  if (days < kMostDays) return;
+  throw UsageError(fmt::format(
+      "--device simulated: on such a cluster this run may take {:.0f} days, and at most "
+      "{:.0f} can be counted; use a faster one, fewer --iterations or a smaller model",
+      days, kMostDays));
+}
+
 }  // namespace
 
 void add_simulation_options(CLI::App& app, SimulationArguments& a) {
@@ -160,6 +190,7 @@ void read_simulation(const CLI::App& app, const SimulationArguments& arguments, 
   options.simulation.hardware = read_hardware(arguments);
   options.simulation.representative = arguments.representative;
   options.simulation.closed_form = read_messages(arguments, options);
+  check_time_is_countable(options);
 }
 
 }  // namespace zero

@@ -115,7 +115,7 @@ void add_traffic_and_time(Table& table, const std::vector<StageResult>& results)
     return fmt::format("{:.2f} x", static_cast<double>(measured_of(r, "sent")) /
                                        static_cast<double>(measured_of(first, "sent")));
   });
-  table.group("time and result");
+  table.group(first.simulated() ? "simulated time" : "time and result");
   add_row(table, results, "an iteration, median",
           [](const StageResult& r) { return seconds_text(r.median_seconds); });
   add_row(table, results, relative, [&](const StageResult& r) {
@@ -123,6 +123,7 @@ void add_traffic_and_time(Table& table, const std::vector<StageResult>& results)
                ? fmt::format("{:.2f} x", r.median_seconds / first.median_seconds)
                : std::string("-");
   });
+  if (first.simulated()) return;
   add_row(table, results, "final loss", [](const StageResult& r) {
     return r.last().loss ? fmt::format("{:.12g}", *r.last().loss) : "not finite";
   });
@@ -241,6 +242,8 @@ std::string about_traffic(const std::vector<StageResult>& results) {
 std::string about_time(const std::vector<StageResult>& results) {
   if (results.front().device == "cpu")
     return "Time: ranks on one machine share its processors; a cluster would take another time.";
+  if (results.front().simulated())
+    return "Time: what data sheets of the GPU and its links allow, with nothing overlapping.";
   return "Time: no transfer overlaps with computation here; other GPUs, and other links between "
          "them, would take another time.";
 }

@@ -22,7 +22,8 @@ IterationResult parse_iteration(const Json& json) {
   IterationResult result;
   result.iteration = json.at("iteration").get<std::int64_t>();
   result.loss = number_or_null(json, "loss");
-  result.fingerprint = json.at("fingerprint").get<std::string>();
+  const Json& fingerprint = json.at("fingerprint");
+  if (!fingerprint.is_null()) result.fingerprint = fingerprint.get<std::string>();
   result.gradient_norm = number_or_null(json, "gradient_norm");
   result.loss_scale = json.at("loss_scale").get<double>();
   result.skipped = json.at("skipped").get<bool>();

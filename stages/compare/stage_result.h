@@ -13,7 +13,7 @@ namespace zero {
 struct IterationResult {
   std::int64_t iteration = 0;  // as the stage counts
   std::optional<double> loss;  // nothing: not finite
-  std::string fingerprint;     // of the whole state, after the iteration
+  std::string fingerprint;     // of the whole state, after the iteration; empty: simulated
   std::optional<double> gradient_norm;
   double loss_scale = 1;
   bool skipped = false;
@@ -44,7 +44,7 @@ struct StageResult {
   int world_size = 1;
   std::string dtype;
   std::string collectives;  // empty: not said
-  std::string device;       // "cpu", "cuda"
+  std::string device;       // "cpu", "cuda", "simulated"
   std::int64_t num_parameters = 0, padded_parameters = 0;
   int optimizer_bytes_per_parameter = 0;
   std::vector<IterationResult> iterations;  // at least one
@@ -54,6 +54,8 @@ struct StageResult {
 
   const IterationResult& last() const { return iterations.back(); }
   int skipped() const;  // how many iterations
+  // Bytes and time, but no values: there are no bits to compare.
+  bool simulated() const { return device == "simulated"; }
   // ", cuda" for a title: nothing on the CPU, where most runs are.
   std::string on_device() const { return device == "cpu" ? "" : ", " + device; }
 };

@@ -176,7 +176,9 @@ TEST_CASE("a faster cluster takes less time, and the bytes stay") {
   };
   faster({"--gpu-bandwidth", "5TB"});
   faster({"--gpu-flops", "2e15"});
+  faster({"--gpu-fp32-flops", "200e12"});
   faster({"--gpu-launch", "1e-6"});
+  faster({"--host-latency", "0"});
   faster({"--gpus-per-node", "16"});
   faster({"--network-latency", "1e-6"});
   faster({"--network-bandwidth", "400GB"});

@@ -441,6 +441,7 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
     const ModelPreset* found = find_model_preset(preset);
     if (!found) throw bad(fmt::format("--model {}: choose one of {}", preset, model_names()));
     o.model = found->config;
+    o.model_note = fmt::format("model: {}: {}", found->key, found->note);
     // What the command line says beside it counts.
     keep_given(app, {{"--layers", &o.model.layers},
                      {"--heads", &o.model.heads},

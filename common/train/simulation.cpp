@@ -80,6 +80,7 @@ Hardware read_hardware(const SimulationArguments& a) {
     read_number("--gpu-flops", a.gpu_flops, false, gpu.half_flops);
     gpu.bf16_flops = gpu.half_flops;
   }
+  read_number("--gpu-fp32-flops", a.gpu_fp32_flops, false, gpu.fp32_flops);
   read_number("--gpu-launch", a.gpu_launch, true, gpu.launch_seconds);
   if (a.gpus_per_node < 1)
     throw UsageError(fmt::format("--gpus-per-node {}: must be at least 1", a.gpus_per_node));
@@ -88,6 +89,7 @@ Hardware read_hardware(const SimulationArguments& a) {
             hardware.link);
   read_link("--network", a.network.empty() ? preset.network : a.network, a.network_latency,
             a.network_bandwidth, hardware.network);
+  read_number("--host-latency", a.host_latency, true, hardware.control_seconds);
   return hardware;
 }
 
@@ -132,11 +134,11 @@ void check_time_is_countable(const Options& o) {
   const double chunk = static_cast<double>(o.chunk > 0 ? o.chunk : kGpuChunk) * width;
   const double copies = o.collectives == Algorithm::direct ? K : 1;  // that one rank sends
   const double messages = 4 * (L + K) * K + 4 * copies * N * width / chunk;
-  const double seconds = 4 * N * width / bandwidth + messages * (latency + chunk / bandwidth) +
-                         20 * N * rows / product_rate(h.gpu, o.dtype) +
-                         L * rows * row * 100 / h.gpu.fp32_flops +
-                         (20 * N + L * rows * row) * 10 / h.gpu.bandwidth +
-                         (L * (100 + 20 * rows * o.model.heads) + messages) * h.gpu.launch_seconds;
+  const double seconds =
+      4 * N * width / bandwidth + messages * (latency + chunk / bandwidth) +
+      20 * N * rows / product_rate(h.gpu, o.dtype) + L * rows * row * 100 / h.gpu.fp32_flops +
+      (20 * N + L * rows * row) * 10 / h.gpu.bandwidth + 3 * L * (L + K) * h.control_seconds +
+      (L * (100 + 20 * rows * o.model.heads) + messages) * h.gpu.launch_seconds;
   const double days = seconds * o.iterations / 86'400;
   if (days < kMostDays) return;
   throw UsageError(fmt::format(
@@ -156,6 +158,8 @@ void add_simulation_options(CLI::App& app, SimulationArguments& a) {
       ->group(kGroup);
   app.add_option("--gpu-flops", a.gpu_flops, "16-bit matrix products, FLOP/s: 500e12")
       ->group(kGroup);
+  app.add_option("--gpu-fp32-flops", a.gpu_fp32_flops, "everything else, and fp32 products")
+      ->group(kGroup);
   app.add_option("--gpu-launch", a.gpu_launch, "seconds that starting a kernel takes")
       ->group(kGroup);
   app.add_option("--gpus-per-node", a.gpus_per_node, "ranks of a node are neighbours")
@@ -169,6 +173,9 @@ void add_simulation_options(CLI::App& app, SimulationArguments& a) {
   app.add_option("--network", a.network, "between nodes, of the same list")->group(kGroup);
   app.add_option("--network-latency", a.network_latency, "seconds")->group(kGroup);
   app.add_option("--network-bandwidth", a.network_bandwidth, "of one GPU, per second: 25GB")
+      ->group(kGroup);
+  app.add_option("--host-latency", a.host_latency,
+                 "seconds that a scalar takes (a loss, a norm), from host to host")
       ->group(kGroup);
   app.add_option("--messages", a.messages,
                  "each; closed-form: a collective takes what a formula says; auto: each in small "

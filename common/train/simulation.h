@@ -24,10 +24,10 @@ struct Simulation {
 // What the command line said, before it is understood.
 struct SimulationArguments {
   std::string gpu = "h100";
-  std::string gpu_memory, gpu_bandwidth, gpu_flops, gpu_launch;
+  std::string gpu_memory, gpu_bandwidth, gpu_flops, gpu_fp32_flops, gpu_launch;
   int gpus_per_node = 8;
   std::string link, link_latency, link_bandwidth;
-  std::string network, network_latency, network_bandwidth;
+  std::string network, network_latency, network_bandwidth, host_latency;
   std::string messages = "auto";  // auto, each, closed-form
   bool representative = false;
 };

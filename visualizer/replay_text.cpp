@@ -148,13 +148,15 @@ void print_rank(const Run& run, const RankState& state, int r) {
 }
 
 void print_world(const Run& run, const World& world) {
-  fmt::print("{}, {} ranks: position {} of {}\n", run.header().program, run.world_size(),
-             world.position, run.size());
+  const std::size_t traced = run.traced().size();
+  const bool all = traced == static_cast<std::size_t>(run.world_size());
+  fmt::print("{}, {} ranks{}: position {} of {}\n", run.header().program, run.world_size(),
+             all ? "" : fmt::format(", {} of them traced", traced), world.position, run.size());
   if (world.position > 0) {
     const EventIndex e = world.position - 1;
     fmt::print("after {} of rank {}, {}\n", kind_of(run.event(e)), run.rank_of(e), run.where(e));
   }
-  for (int r = 0; r < run.world_size(); ++r) {
+  for (const int r : run.traced()) {
     print_rank(run, world.ranks[static_cast<std::size_t>(r)], r);
   }
   if (!world.in_flight.empty()) fmt::print("\nin flight\n");

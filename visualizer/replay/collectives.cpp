@@ -29,7 +29,10 @@ class Gathering {
     }
     for (Collective& collective : found_) {
       if (collective.end == 0) collective.end = run_.size();
-      collective.opaque = !collective.results.empty() && !sends(collective);
+      // In closed form a reduction gives the traced ranks nothing where another is the owner.
+      const bool elsewhere =
+          run_.is_simulated() && collective.owner && !run_.is_traced(*collective.owner);
+      collective.opaque = (elsewhere || !collective.results.empty()) && !sends(collective);
     }
     return std::move(found_);
   }

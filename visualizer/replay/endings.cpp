@@ -83,10 +83,12 @@ std::vector<Ending> endings_of(const Run& run) {
     ending.collective = ranks[r].within;
     const bool failed = ranks[r].end && ranks[r].end->reason == "failed";
     if (failed) ending.message = ranks[r].end->message.value_or("");
-    ending.how = log.path.empty() ? How::no_trace
-                 : failed         ? How::failed
-                 : log.ended      ? How::ended
-                                  : How::broken_off;
+    // Of a rank that nobody traced there is nothing to say.
+    const bool ended = log.ended || !run.is_traced(static_cast<int>(r));
+    ending.how = ended && !failed   ? How::ended
+                 : log.path.empty() ? How::no_trace
+                 : failed           ? How::failed
+                                    : How::broken_off;
   }
   // A rank waits when it has read all that was sent to it, has told all that it sent, and a source
   // of its messages has not come to the end of this collective.

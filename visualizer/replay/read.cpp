@@ -198,14 +198,9 @@ RunLog LogReader::log() const {
   RunLog log;
   log.directory = directory_;
   std::size_t missing = 0, first = 0;
-  const File* told = nullptr;  // who says which ranks are traced
   for (const File& file : files_) {
-    if (!told && file.reader) told = &file;
-  }
-  for (const File& file : files_) {
-    const int rank = static_cast<int>(log.ranks.size());
-    const bool expected = !told || told->log.header.is_traced(rank);
-    if (expected && !file.reader && file.note.empty() && missing++ == 0) first = log.ranks.size();
+    if (is_expected(log.ranks.size()) && !file.reader && file.note.empty() && missing++ == 0)
+      first = log.ranks.size();
     log.ranks.push_back(file.log);
     if (!file.note.empty()) log.notes.push_back(file.note);
     if (!file.reader || file.damaged) continue;
@@ -219,8 +214,17 @@ RunLog LogReader::log() const {
 }
 
 bool LogReader::all_ended() const {
-  return std::all_of(files_.begin(), files_.end(),
-                     [](const File& file) { return file.log.ended || file.damaged; });
+  for (std::size_t r = 0; r < files_.size(); ++r) {
+    if (is_expected(r) && !files_[r].log.ended && !files_[r].damaged) return false;
+  }
+  return true;
+}
+
+// The first header that has come says which ranks are traced.
+bool LogReader::is_expected(std::size_t rank) const {
+  const auto told = std::find_if(files_.begin(), files_.end(),
+                                 [](const File& file) { return file.reader != nullptr; });
+  return told == files_.end() || told->log.header.is_traced(static_cast<int>(rank));
 }
 
 }  // namespace zero::replay

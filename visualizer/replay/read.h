@@ -49,6 +49,7 @@ class LogReader {
   };
   void open_files();
   bool begun_anew(const File& file) const;
+  bool is_expected(std::size_t rank) const;
   bool read_on(File& file, Progress* progress, std::int64_t all_bytes);
 
   std::string directory_;

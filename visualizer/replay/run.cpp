@@ -40,6 +40,7 @@ Run::Run(RunLog log, Order order, Progress* progress, Keyframes keep)
     notes_.push_back(log_.directory + ": further notes on its files are not listed");
   }
   notes_.insert(notes_.end(), ordered_.notes.begin(), ordered_.notes.end());
+  find_traced();
   find_buffers();
   find_chapters();
   note_missing_messages();
@@ -101,6 +102,13 @@ World Run::at(std::size_t position) const {
   World world = *std::prev(after);
   while (world.position < position) world.apply(*this);
   return world;
+}
+
+void Run::find_traced() {
+  const event::Header& told = header();
+  for (int r = 0; r < world_size(); ++r) {
+    if (told.is_traced(r) || !rank(r).path.empty()) traced_.push_back(r);
+  }
 }
 
 void Run::find_buffers() {

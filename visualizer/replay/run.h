@@ -1,6 +1,7 @@
 // One run's traces, all ranks' events in one order: what a replay plays.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -54,6 +55,13 @@ class Run {
 
   const event::Header& header() const;  // of the lowest rank that has a file
   int world_size() const { return static_cast<int>(log_.ranks.size()); }
+  // The ranks that have a trace, or should have one: of a large simulated run only a few.
+  const std::vector<int>& traced() const { return traced_; }
+  bool is_traced(int rank) const {
+    return std::binary_search(traced_.begin(), traced_.end(), rank);
+  }
+  // Nobody measured it: all ranks share one clock, and collectives may be told in closed form.
+  bool is_simulated() const { return header().clock == "simulated"; }
   const RankLog& rank(int r) const { return log_.ranks[static_cast<std::size_t>(r)]; }
   const std::string& directory() const { return log_.directory; }
   const std::vector<std::string>& notes() const { return notes_; }
@@ -92,6 +100,7 @@ class Run {
 
  private:
   Run(RunLog log, Order order, Progress* progress, Keyframes keep);
+  void find_traced();
   void find_buffers();
   void find_chapters();
   void note_missing_messages();
@@ -100,6 +109,7 @@ class Run {
   RunLog log_;
   Order order_;
   std::vector<std::string> notes_;
+  std::vector<int> traced_;
   Ordered ordered_;
   std::vector<std::map<std::int64_t, BufferInfo>> buffers_;  // by rank and number
   std::vector<std::vector<MemoryPoint>> memory_;             // by rank

@@ -133,6 +133,7 @@ class Applied {
 
   void operator()(const event::Send& send) {
     state_.sent = std::min(kMostBytes, state_.sent + send.bytes);
+    if (!run_.is_traced(send.hop.destination)) return;  // when it arrives nobody tells
     auto content = take(send.from, send.hop.range.size());
     world_.in_flight.push_back(
         {event_, run_.partner(event_), std::make_shared<const Pieces>(std::move(content))});

@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 #include <string>
 
 #include "common/memory/bytes.h"
@@ -134,42 +136,57 @@ void check(const Arguments& arguments, const CLI::App& app) {
   }
 }
 
-// By the first header that can be read there; 0 where there is none.
-int world_size_of(const std::string& directory) {
+// The first header that can be read there; nothing where there is none.
+std::optional<event::Header> header_of(const std::string& directory) {
   for (int r = 0; r < replay::LogReader::kMostRanks; ++r) {
     const std::string path = fmt::format("{}/rank{}.jsonl", directory, r);
     std::error_code ignored;
     if (!std::filesystem::is_regular_file(path, ignored)) continue;
     try {
-      return TraceReader(path).header().world_size;
+      return TraceReader(path).header();
     } catch (const TraceError&) {
       // told when the run is opened
     }
   }
-  return 0;
+  return std::nullopt;
 }
 
-int no_such_rank(int rank, int world_size) {
-  say(fmt::format("visualizer: --rank {}: there are ranks 0 to {}\n", rank, world_size - 1));
-  return 2;
+// Why a rank cannot be shown: empty if one of the runs has a trace of it, or may yet have one.
+std::string wrong_rank(int rank, const std::vector<event::Header>& runs) {
+  int world_size = 0;
+  std::set<int> traced;
+  for (const event::Header& header : runs) {
+    world_size = std::max(world_size, header.world_size);
+    if (rank < header.world_size && header.is_traced(rank)) return "";
+    traced.insert(header.traced.begin(), header.traced.end());
+  }
+  if (runs.empty()) return "";
+  const std::string begin = fmt::format("visualizer: --rank {}: ", rank);
+  if (rank >= world_size) return begin + fmt::format("there are ranks 0 to {}\n", world_size - 1);
+  return begin + fmt::format("it is not traced; of {} ranks these are: {}\n",
+                             with_commas(world_size), fmt::join(traced, ", "));
 }
 
 int show_pictures(const Arguments& arguments) {
   std::vector<std::shared_ptr<const replay::Run>> runs;
+  std::vector<event::Header> headers;
   for (const std::string& directory : arguments.window.directories) {
     runs.push_back(replay::Run::open(directory, arguments.window.order));
+    headers.push_back(runs.back()->header());
     for (const std::string& note : runs.back()->first_notes()) {
       say(fmt::format("visualizer: {}\n", note));
     }
   }
   view::Session session(runs);
-  if (arguments.window.rank >= session.world_size()) {
-    return no_such_rank(arguments.window.rank, session.world_size());
+  const int rank = arguments.window.rank.value_or(session.ranks().front());
+  if (const std::string wrong = wrong_rank(rank, headers); !wrong.empty()) {
+    say(wrong);
+    return 2;
   }
   session.view = kViews.at(arguments.view);
   session.colouring = kColours.at(arguments.colours);
   session.ring = arguments.ring;
-  session.rank = arguments.window.rank;
+  session.rank = rank;
   try {
     export_session(session, arguments.exported);
   } catch (const NoSuchMoment& error) {
@@ -189,11 +206,16 @@ int show_in_window(const WindowOptions& options) {
       wrong.push_back(error.what());
     }
   }
-  int world_size = 0;
-  for (const std::string& directory : options.directories) {
-    if (options.rank > 0) world_size = std::max(world_size, world_size_of(directory));
+  if (options.rank) {
+    std::vector<event::Header> headers;
+    for (const std::string& directory : options.directories) {
+      if (auto header = header_of(directory)) headers.push_back(std::move(*header));
+    }
+    if (const std::string text = wrong_rank(*options.rank, headers); !text.empty()) {
+      say(text);
+      return 2;
+    }
   }
-  if (world_size > 0 && options.rank >= world_size) return no_such_rank(options.rank, world_size);
   if (wrong.size() < options.directories.size()) return show_window(options);
   for (const std::string& message : wrong) say(fmt::format("visualizer: {}\n", message));
   return 1;

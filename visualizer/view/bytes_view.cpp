@@ -66,9 +66,7 @@ class BytesView {
   }
 
  private:
-  int rank_of(int r) const {
-    return std::clamp(session_.rank, 0, session_.run(r).world_size() - 1);
-  }
+  int rank_of(int r) const { return session_.rank_of(r); }
   std::string memory_title() const { return fmt::format("Memory of GPU {}", session_.rank); }
 
   // Categories one after the other, a tick at the peak. Says what is under the pointer, if
@@ -169,14 +167,14 @@ class BytesView {
   // Of a single run: each GPU's bar, and this GPU's categories.
   void one_run(Rect& box) {
     const int rank = rank_of(0);
-    const int ranks = session_.run(0).world_size();
+    const std::vector<int>& ranks = session_.run(0).traced();
     const BytesNow now = bytes_now(session_, facts_, 0, rank);
     const Claims& claims = facts_.claims(0);
     const auto& lanes = session_.derived<Lanes>();
     std::string hovered = stack(box.cut_top(18), 0, rank, now);
     box.cut_top(5);
-    if (ranks > 1 && ranks <= 8 && box.height() > 220) {
-      for (int k = 0; k < ranks; ++k) {
+    if (ranks.size() > 1 && ranks.size() <= 8 && box.height() > 220) {
+      for (const int k : ranks) {
         Rect line = box.cut_top(10);
         canvas_.fill(Rect::of_size(line.x0, line.y0 + 1, 7, 7), theme_.rank(k), 1);
         line.cut_left(12);
@@ -231,7 +229,13 @@ class BytesView {
   enum class Words : std::uint8_t { exact, brief, percent };
   std::string sent_words(int r, std::int64_t sent, Words words) const {
     const auto claimed = facts_.claims(r).sent;
-    if (!facts_.sends_known(r)) return "not traced";
+    if (!facts_.sends_known(r)) {
+      // In closed form no message is told: the formula is all that there is.
+      const bool formula = session_.run(r).is_simulated() && claimed && words != Words::percent;
+      if (!formula) return "not traced";
+      return "by formula " +
+             (words == Words::exact ? with_commas(*claimed) + " B" : short_bytes(*claimed));
+    }
     if (!claimed) return with_commas(sent) + " B";
     if (words == Words::exact) {
       return fmt::format("{} of {} B", with_commas(sent), with_commas(*claimed));

@@ -11,6 +11,7 @@ using namespace replay;
 
 namespace {
 
+constexpr std::size_t kMostShardRows = 12;     // of ranks without a trace, each for itself
 constexpr std::size_t kMostChunkRows = 8;      // more are drawn as one row
 constexpr std::size_t kMostAtoms = 100'000;    // by rank: more are not told apart
 constexpr std::size_t kMostLooks = 1'000'000;  // at buffers, for what no message is about
@@ -43,6 +44,7 @@ void CollectiveStory::find_rows() {
       }) != rows_.end();
   if (overlap) rows_.clear();
   if (chunk_) keep_chunk();
+  join_rows();
   if (rows_.empty() && !all.empty()) rows_.push_back({all, collective_.owner.value_or(-1)});
 
   std::vector<std::int64_t> cuts;
@@ -80,6 +82,24 @@ void CollectiveStory::find_rows() {
       atoms_.back().push_back(std::move(atom));
     }
   }
+}
+
+void CollectiveStory::join_rows() {
+  if (columns().size() == static_cast<std::size_t>(run_.world_size())) return;
+  if (rows_.size() <= kMostShardRows) return;
+  std::vector<Row> joined;
+  for (const Row& row : rows_) {
+    const bool own = column_of(row.owner) >= 0;
+    const bool goes_on = !joined.empty() && !own && column_of(joined.back().owner) < 0 &&
+                         joined.back().range.end == row.range.begin;
+    if (goes_on) {
+      joined.back().range.end = row.range.end;
+      joined.back().last = row.owner;
+    } else {
+      joined.push_back(row);
+    }
+  }
+  rows_ = std::move(joined);
 }
 
 // Of each row what the chunk's messages are about.
@@ -123,7 +143,7 @@ void CollectiveStory::walk() {
       ended_[rank] = Ended{e + 1, world.ranks[rank]};
     }
   }
-  if (ends.size() < static_cast<std::size_t>(run_.world_size())) find_untouched(world);
+  if (ends.size() < columns().size()) find_untouched(world);
 }
 
 // Of one that breaks off: where no message came, or comes yet, what it would have been about. A sum
@@ -238,7 +258,9 @@ void CollectiveStory::use(EventIndex e, int rank, std::int64_t buffer, Range ran
 // A library's collective does not say what it reads. What it can be: on a rank that contributes to
 // an average, gradients of its own; on one whose values are copied, parameters.
 void CollectiveStory::find_sources(const World& world, EventIndex e, int rank) {
-  bool average = false;
+  const bool nothing = collective_.results.empty();  // what comes of it a rank without a trace has
+  bool average = nothing && collective_.name.find("reduce") != std::string::npos;
+  adds_ = adds_ || average;
   for (const EventIndex result : collective_.results) {
     average = average || std::get<event::Library>(run_.event(result).what).average;
   }
@@ -258,7 +280,7 @@ void CollectiveStory::find_sources(const World& world, EventIndex e, int rank) {
 }
 
 void CollectiveStory::find_steps() {
-  const int K = run_.world_size();
+  const auto K = static_cast<int>(columns().size());
   bool direct = false;
   int longest = 0;
   row_lanes_.assign(rows_.size(), 1);
@@ -274,7 +296,7 @@ void CollectiveStory::find_steps() {
     step.adds = step.adds || travel->adds;
     bytes_ += travel->bytes;
     chunks_ = std::max(chunks_, travel->chunk + 1);
-    const int way = travel->destination - travel->source;
+    const int way = column_of(travel->destination) - column_of(travel->source);
     const bool wraps = way == 1 - K && K > 2;
     wraps_ = wraps_ || wraps;
     direct = direct || (way != 1 && !wraps && K > 2);

@@ -32,10 +32,26 @@ CollectivePainter::CollectivePainter(Context& context, int run, const Collective
       run_(run),
       story_(story),
       layout_(layout),
-      collective_(collective),
-      ranks_(context.session.run(run).world_size()) {}
+      collective_(collective) {
+  find_stripes();
+}
 
-CollectiveShape CollectivePainter::shape_of(const CollectiveStory& story, int ranks, bool ring) {
+void CollectivePainter::find_stripes() {
+  const int ranks = context_.session.run(run_).world_size();
+  for (int r = 0; r < ranks; ++r) {
+    const bool alone = ranks <= kMost || story_.column_of(r) >= 0;
+    const bool goes_on = !alone && !stripes_.empty() && story_.column_of(stripes_.back().last) < 0;
+    if (goes_on) stripes_.back().last = r;
+    else stripes_.push_back({r, r});
+  }
+}
+
+Colour CollectivePainter::colour_of(const Stripe& stripe) const {
+  return stripe.first == stripe.last ? theme_.rank(stripe.first) : theme_.muted;
+}
+
+CollectiveShape CollectivePainter::shape_of(const CollectiveStory& story, bool ring) {
+  const auto ranks = static_cast<int>(story.columns().size());
   CollectiveShape shape;
   shape.ranks = std::min(ranks, kMost);
   shape.rows = std::clamp(static_cast<int>(story.rows().size()), 1, kMost);
@@ -50,14 +66,16 @@ CollectiveShape CollectivePainter::shape_of(const CollectiveStory& story, int ra
 
 bool CollectivePainter::is_shown(const Travel& travel) const {
   const CollectiveShape& shape = layout_.shape();
-  return travel.row < shape.rows && travel.source < shape.ranks && travel.destination < shape.ranks;
+  return travel.row < shape.rows && story_.column_of(travel.source) < shape.ranks &&
+         story_.column_of(travel.destination) < shape.ranks;
 }
 
 bool CollectivePainter::whole(const Content& content) const {
   return !story_.adds() && content.contributors.size() == 1;
 }
 
-// A stripe for each rank, in the rank's colour where its values are in there.
+// A stripe for each rank, in the rank's colour where its values are in there. Of ranks that share
+// one, the first speaks for all: a collective adds up all of them, or keeps them apart.
 void CollectivePainter::stripes(Rect box, const Content& content, float alpha) {
   if (content.kind == Kind::nothing || content.kind == Kind::zero) return;
   if (content.kind == Kind::unknown) {
@@ -68,14 +86,14 @@ void CollectivePainter::stripes(Rect box, const Content& content, float alpha) {
     canvas_.fill(box, with_alpha(theme_.rank(content.contributors.lowest()), alpha));
     return;
   }
-  const float each = box.width() / static_cast<float>(ranks_);
+  const float each = box.width() / static_cast<float>(stripes_.size());
   const float gap = each >= 5 ? 1.0f : 0.0f;
-  for (int r = 0; r < ranks_; ++r) {
-    if (!content.contributors.contains(r)) continue;
-    const float x = std::round(box.x0 + static_cast<float>(r) * each);
-    const float end = std::round(box.x0 + static_cast<float>(r + 1) * each);
-    canvas_.fill({x, box.y0, r + 1 < ranks_ ? end - gap : end, box.y1},
-                 with_alpha(theme_.rank(r), alpha));
+  for (std::size_t i = 0; i < stripes_.size(); ++i) {
+    if (!content.contributors.contains(stripes_[i].first)) continue;
+    const float x = std::round(box.x0 + static_cast<float>(i) * each);
+    const float end = std::round(box.x0 + static_cast<float>(i + 1) * each);
+    canvas_.fill({x, box.y0, i + 1 < stripes_.size() ? end - gap : end, box.y1},
+                 with_alpha(colour_of(stripes_[i]), alpha));
   }
 }
 
@@ -97,10 +115,11 @@ void CollectivePainter::point_at(Rect box, const Target& target) {
 
 void CollectivePainter::rank(const RankState& state, const Moment& moment, int rank,
                              const std::vector<EventIndex>& leaving) {
+  const int column = story_.column_of(rank);
   const auto rows = static_cast<int>(
       std::min<std::size_t>(story_.rows().size(), static_cast<std::size_t>(layout_.shape().rows)));
   for (int row = 0; row < rows; ++row) {
-    const Rect cell = layout_.cell(rank, row);
+    const Rect cell = layout_.cell(column, row);
     const Range all = story_.rows()[static_cast<std::size_t>(row)].range;
     pieces_.clear();
     story_.held(state, moment, rank, row, pieces_);
@@ -125,7 +144,7 @@ void CollectivePainter::rank(const RankState& state, const Moment& moment, int r
   story_.sums(state, moment, rank, sums_);
   for (const auto& [row, sum] : sums_) {
     if (row >= rows) continue;
-    const Rect slot = layout_.slot(rank, row);
+    const Rect slot = layout_.slot(column, row);
     const Rect part = part_of(slot, sum.all, sum.range);
     if (sum.spent) {
       if (std::find(leaving.begin(), leaving.end(), sum.spent_by) == leaving.end()) continue;
@@ -141,13 +160,15 @@ void CollectivePainter::rank(const RankState& state, const Moment& moment, int r
 }
 
 Way CollectivePainter::way(const Travel& travel) const {
-  const auto end = [&](int rank, bool slot) {
-    if (slot && layout_.shape().sums) return layout_.slot(rank, travel.row);
-    return part_of(layout_.cell(rank, travel.row),
+  const int source = story_.column_of(travel.source);
+  const int destination = story_.column_of(travel.destination);
+  const auto end = [&](int column, bool slot) {
+    if (slot && layout_.shape().sums) return layout_.slot(column, travel.row);
+    return part_of(layout_.cell(column, travel.row),
                    story_.rows()[static_cast<std::size_t>(travel.row)].range, travel.range);
   };
-  return layout_.way(travel.source, travel.destination, travel.row,
-                     end(travel.source, travel.from_slot), end(travel.destination, travel.to_slot));
+  return layout_.way(source, destination, travel.row, end(source, travel.from_slot),
+                     end(destination, travel.to_slot));
 }
 
 Colour CollectivePainter::empty() const {
@@ -214,7 +235,7 @@ void CollectivePainter::message(const Transfer& transfer, const Travel& travel, 
                      box.y0 + box.height() * static_cast<float>(cell.end) / size};
     // One rank's own values fill a message that is too narrow for stripes.
     const RankSet& who = cell.content.contributors;
-    if (box.width() < 3.5f * static_cast<float>(ranks_) && who.size() == 1) {
+    if (box.width() < 3.5f * static_cast<float>(stripes_.size()) && who.size() == 1) {
       canvas_.fill(piece, theme_.rank(who.lowest()));
     } else {
       stripes(piece, cell.content, 1);
@@ -261,13 +282,13 @@ void CollectivePainter::messages(const std::vector<std::pair<const Transfer*, Tr
     while (next < all.size() && lane(all[next].second) == lane(travel)) {
       parts.push_back(progress(*all[next++].first));
     }
-    const std::vector<Rect> boxes =
-        layout_.queue(travel.source, travel.destination, travel.row, parts);
+    const std::vector<Rect> boxes = layout_.queue(
+        story_.column_of(travel.source), story_.column_of(travel.destination), travel.row, parts);
     for (std::size_t k = i; k < next; ++k) {
       message(*all[k].first, all[k].second, boxes[k - i]);
     }
     // The sign of all of them, behind the last, where that is not in the rank that it comes from.
-    const Rect last = boxes.back(), source = layout_.column(travel.source);
+    const Rect last = boxes.back(), source = layout_.column(story_.column_of(travel.source));
     if (last.height() < kSmallest) continue;
     const float radius = std::min(8.0f, last.height() * 0.36f);
     const bool right = travel.destination > travel.source;

@@ -27,12 +27,12 @@ inline constexpr float kOldPart = 0.16f, kSpentPart = 0.28f;
 
 class CollectivePainter {
  public:
-  static constexpr int kMost = 32;  // ranks, rows: more are too small, the first ones are shown
+  static constexpr int kMost = 32;  // columns, rows: more are too small, the first ones are shown
 
   CollectivePainter(Context& context, int run, const CollectiveStory& story,
                     const CollectiveLayout& layout, const replay::Collective& collective);
 
-  static CollectiveShape shape_of(const CollectiveStory& story, int ranks, bool ring);
+  static CollectiveShape shape_of(const CollectiveStory& story, bool ring);
 
   void names();  // of the ranks and of the rows
   // What a rank has at a moment, in `state`. A sum that one of these messages is made of is still
@@ -46,6 +46,12 @@ class CollectivePainter {
   void legend(Rect area, Font font);
 
  private:
+  // A part of a cell's width: a rank, or, where there are too many, ranks without a trace.
+  struct Stripe {
+    int first = 0, last = 0;
+  };
+  void find_stripes();
+  Colour colour_of(const Stripe& stripe) const;
   Colour empty() const;
   void stripes(Rect box, const replay::Content& content, float alpha);
   Rect part_of(Rect box, Range all, Range range) const;
@@ -64,7 +70,7 @@ class CollectivePainter {
   const CollectiveStory& story_;
   const CollectiveLayout& layout_;
   const replay::Collective& collective_;
-  int ranks_;
+  std::vector<Stripe> stripes_;
   std::vector<Piece> pieces_;                // room that is used again
   std::vector<std::pair<int, Piece>> sums_;  //
 };

@@ -128,6 +128,12 @@ bool CollectiveStory::is_past(EventIndex e, const Moment& moment) const {
   return hop ? hop->step <= *moment.step : e < moment.position;
 }
 
+int CollectiveStory::column_of(int rank) const {
+  const auto found = std::lower_bound(columns().begin(), columns().end(), rank);
+  if (found == columns().end() || *found != rank) return -1;
+  return static_cast<int>(found - columns().begin());
+}
+
 std::optional<Travel> CollectiveStory::travel(EventIndex e) const {
   if (e >= run_.size()) return std::nullopt;
   const auto* send = std::get_if<event::Send>(&run_.event(e).what);
@@ -137,8 +143,7 @@ std::optional<Travel> CollectiveStory::travel(EventIndex e) const {
   travel.source = run_.rank_of(e);
   travel.destination = send->hop.destination;
   travel.row = row_of(send->hop.range);
-  if (travel.row < 0 || travel.destination < 0 || travel.destination >= run_.world_size() ||
-      travel.destination == travel.source) {
+  if (travel.row < 0 || column_of(travel.destination) < 0 || travel.destination == travel.source) {
     return std::nullopt;
   }
   travel.range = send->hop.range.intersect(rows_[static_cast<std::size_t>(travel.row)].range);

@@ -55,8 +55,10 @@ class CollectiveStory {
   struct Row {
     Range range;     // flat
     int owner = -1;  // of this shard; -1: nobody knows
+    int last = -1;   // of several neighbouring shards of ranks without a trace: the last one's
   };
-  // From the lowest position to the highest: shards, or, within one shard, its chunks.
+  // From the lowest position to the highest: shards, or, within one shard, its chunks. Where they
+  // would be many, those that no traced rank owns are one row together.
   const std::vector<Row>& rows() const { return rows_; }
   bool rows_are_chunks() const { return rows_are_chunks_; }
 
@@ -67,6 +69,10 @@ class CollectiveStory {
     std::vector<std::size_t> hops;  // into the collective's; moves left out
   };
   const std::vector<Step>& steps() const { return steps_; }  // those that have messages
+
+  // The ranks that are shown, side by side, and the place of one of them there; -1: it is not.
+  const std::vector<int>& columns() const { return run_.traced(); }
+  int column_of(int rank) const;
 
   bool adds() const { return adds_; }
   bool has_sums() const { return has_sums_; }  // partial sums stay in scratch
@@ -114,6 +120,7 @@ class CollectiveStory {
 
   void find_rows();
   void keep_chunk();
+  void join_rows();
   void find_steps();
   int find_queue();
   void find_untouched(const replay::World& world);

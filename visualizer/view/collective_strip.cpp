@@ -154,7 +154,7 @@ void draw_collective_strip(Context& context, Rect area, int r, const Collective&
                  {theme.muted, Font::body, Align::right});
   }
 
-  const CollectiveShape shape = CollectivePainter::shape_of(story, run.world_size(), false);
+  const CollectiveShape shape = CollectivePainter::shape_of(story, false);
   // Height and width that a picture needs to be read.
   const float height = 46 + static_cast<float>(shape.rows) * (shape.sums ? 17.0f : 12.0f);
   const float width = 20 + static_cast<float>(shape.ranks) * 32;
@@ -183,7 +183,8 @@ void draw_collective_strip(Context& context, Rect area, int r, const Collective&
     if (!layout.readable()) continue;
     CollectivePainter painter(context, r, story, layout, shown);
     painter.names();
-    for (int rank = 0; rank < shape.ranks; ++rank) {
+    for (int column = 0; column < shape.ranks; ++column) {
+      const int rank = story.columns()[static_cast<std::size_t>(column)];
       const auto at = static_cast<std::size_t>(rank);
       const Moment moment{shot.positions[at], shot.step};
       // Where a message went into a sum that has landed since, its place is still to be seen.

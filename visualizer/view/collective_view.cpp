@@ -129,9 +129,14 @@ std::string under_way(const CollectiveStory& story, const Collective& collective
 }
 
 std::string line_of(const CollectiveStory& story, const Collective& collective, const Now& now,
-                    bool live) {
+                    bool live, const Run& run) {
   if (!now.begun) return "not begun yet";
   const std::string end = !now.stuck ? "" : live ? ", so far" : ", not finished";
+  if (collective.opaque && run.is_simulated()) {
+    const bool hidden = collective.owner && !run.is_traced(*collective.owner);
+    const std::string owner = hidden ? fmt::format("owner GPU {}, ", *collective.owner) : "";
+    return owner + "in closed form: no messages are told" + end;
+  }
   if (collective.opaque) return "the library's own algorithm: messages not seen" + end;
   const auto step = std::find_if(story.steps().begin(), story.steps().end(),
                                  [&](const auto& s) { return s.step == now.step; });
@@ -176,10 +181,16 @@ void draw_collective(Context& context, Rect area, int r) {
                fmt::format("elements {} – {}", with_commas(collective->range.begin),
                            with_commas(collective->range.end)),
                {theme.muted, Font::small, Align::right});
-  std::string line = line_of(story, *collective, now, session.live && !session.silent);
-  if (run.world_size() > CollectivePainter::kMost) {
-    line += fmt::format("; the first {} of {} GPUs", CollectivePainter::kMost, run.world_size());
+  std::string line = line_of(story, *collective, now, session.live && !session.silent, run);
+  const std::size_t columns = run.traced().size();
+  const std::string all = with_commas(run.world_size());
+  std::string shown;
+  if (columns > CollectivePainter::kMost) {
+    shown = fmt::format("; the first {} of {} GPUs", CollectivePainter::kMost, all);
+  } else if (columns < static_cast<std::size_t>(run.world_size())) {
+    shown = fmt::format("; {} of {} GPUs", columns, all);
   }
+  if (canvas.width_of(line + shown, Font::body) < area.width()) line += shown;
   canvas.label(area.cut_top(canvas.line_height(Font::body) + 4), line,
                {theme.muted, Font::body, Align::left});
   area.cut_top(8);
@@ -191,7 +202,7 @@ void draw_collective(Context& context, Rect area, int r) {
   }
   const float heading = area.height() > 220 ? 26.0f : 20.0f;
   const auto layout_of = [&](bool ring) {
-    const CollectiveShape shape = CollectivePainter::shape_of(story, run.world_size(), ring);
+    const CollectiveShape shape = CollectivePainter::shape_of(story, ring);
     const float labels = area.width() > 420 && !shape.ring ? 70.0f : 0.0f;
     return CollectiveLayout(shape, area, heading, labels);
   };
@@ -204,7 +215,8 @@ void draw_collective(Context& context, Rect area, int r) {
   painter.legend(legend, Font::small);
   std::vector<EventIndex> leaving;
   for (const auto& [transfer, travel] : now.flying) leaving.push_back(transfer->send);
-  for (int rank = 0; rank < shape.ranks; ++rank) {
+  for (int column = 0; column < shape.ranks; ++column) {
+    const int rank = story.columns()[static_cast<std::size_t>(column)];
     const Moment moment{story.moment(world, rank), std::nullopt};
     painter.rank(story.state(world, rank), moment, rank, leaving);
   }

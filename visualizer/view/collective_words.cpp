@@ -18,8 +18,9 @@ std::string spoken(std::string_view name) {
 }
 
 void CollectivePainter::names() {
-  for (int r = 0; r < layout_.shape().ranks; ++r) {
-    Rect box = layout_.heading(r);
+  for (int column = 0; column < layout_.shape().ranks; ++column) {
+    const int r = story_.columns()[static_cast<std::size_t>(column)];
+    Rect box = layout_.heading(column);
     box.y1 -= std::min(5.0f, box.height() * 0.2f);
     canvas_.fill(box, theme_.rank(r), 3);
     const auto halt = halt_of(context_.session, run_, r);
@@ -47,10 +48,16 @@ void CollectivePainter::names() {
     const Rect box = layout_.row_label(row);
     if (box.empty()) continue;
     const CollectiveStory::Row& what = story_.rows()[static_cast<std::size_t>(row)];
-    const std::string text = story_.rows_are_chunks() ? fmt::format("chunk {}", row)
-                             : what.owner >= 0        ? fmt::format("shard {}", what.owner)
-                                                      : std::string();
-    const bool high = box.height() >= canvas_.line_height(Font::body);
+    std::string text = story_.rows_are_chunks() ? fmt::format("chunk {}", row)
+                       : what.owner >= 0        ? fmt::format("shard {}", what.owner)
+                                                : std::string();
+    bool high = box.height() >= canvas_.line_height(Font::body);
+    if (what.last >= 0) {
+      const std::string brief = fmt::format("{} – {}", what.owner, what.last);
+      text = "shards " + brief;
+      high = high && canvas_.width_of(text, Font::body) <= box.width();
+      if (canvas_.width_of(text, Font::small) > box.width()) text = brief;
+    }
     if (box.height() < canvas_.line_height(Font::small)) continue;
     canvas_.label(box, text, {theme_.muted, high ? Font::body : Font::small, Align::right});
   }
@@ -65,11 +72,12 @@ void CollectivePainter::legend(Rect area, Font font) {
     bool slot;
   };
   const bool adds = story_.adds();
+  const auto all = static_cast<int>(stripes_.size());
   std::vector<Item> items;
   if (adds) {
     items.push_back({"a GPU's own values", 1, 1, false});
     if (story_.has_sums()) items.push_back({"a sum under way, in scratch", 2, 1, true});
-    items.push_back({"the average of all", ranks_, 1, false});
+    items.push_back({"the average of all", all, 1, false});
     if (!collective_.opaque) items.push_back({"added already", 1, kSpentPart, false});
   } else {
     items.push_back({"the values of a GPU", 1, 1, false});
@@ -84,15 +92,15 @@ void CollectivePainter::legend(Rect area, Font font) {
     if (box.height() < line || box.width() < 80) return;
     Rect sample = Rect::of_size(box.x0, box.center().y - 7, 36, item.slot ? 10 : 14);
     canvas_.fill(sample, empty());
-    const int lit = std::min(item.lit, ranks_);
-    const float each = sample.width() / static_cast<float>(adds ? ranks_ : 1);
-    for (int r = 0; r < lit; ++r) {
-      const float x = sample.x0 + static_cast<float>(r) * each;
-      canvas_.fill({x, sample.y0, x + each, sample.y1}, with_alpha(theme_.rank(r), item.alpha));
+    const int lit = std::min(item.lit, all);
+    const float each = sample.width() / static_cast<float>(adds ? all : 1);
+    for (int i = 0; i < lit; ++i) {
+      const float x = sample.x0 + static_cast<float>(i) * each;
+      canvas_.fill({x, sample.y0, x + each, sample.y1},
+                   with_alpha(colour_of(stripes_[static_cast<std::size_t>(i)]), item.alpha));
     }
     if (item.slot) canvas_.outline(sample, theme_.muted);
-    else if (item.alpha == 1 && (!adds || item.lit == ranks_))
-      canvas_.outline(sample, theme_.text, 2);
+    else if (item.alpha == 1 && (!adds || item.lit == all)) canvas_.outline(sample, theme_.text, 2);
     box.x0 = sample.x1 + 8;
     const Font fitting = canvas_.width_of(item.text, font) > box.width() ? Font::small : font;
     canvas_.label(box, item.text, {theme_.muted, fitting, Align::left});

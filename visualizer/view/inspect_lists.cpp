@@ -15,7 +15,7 @@ using namespace replay;
 bool exists(const Session& session, const Target& target) {
   if (target.run < 0 || target.run >= session.size()) return false;
   const Run& run = session.run(target.run);
-  const bool rank = target.rank >= 0 && target.rank < run.world_size();
+  const bool rank = run.is_traced(target.rank);
   switch (target.kind) {
     case Target::Kind::none:
     case Target::Kind::control:

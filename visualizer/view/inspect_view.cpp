@@ -139,7 +139,7 @@ void inspect_chapter(Context& context, Panel& panel, const Target& target) {
   panel.heading("Bytes when it ends");
   const World& world = world_at(session, target.run, chapter.end);
   panel.numbers("", "live", "peak so far");
-  for (int r = 0; r < run.world_size(); ++r) {
+  for (const int r : run.traced()) {
     const event::Bytes& total = world.ranks[static_cast<std::size_t>(r)].total;
     const Style style = chip_of(context.canvas.theme(), r);
     panel.numbers(fmt::format("GPU {}", r), with_commas(total.live), with_commas(total.peak),

@@ -50,10 +50,10 @@ bool handle_character(Session& session, char32_t c) {
       return true;
     case U'r':
     case U']':
-      turn(session.rank, 1, session.world_size());
+      session.next_rank(1);
       return true;
     case U'[':
-      turn(session.rank, -1, session.world_size());
+      session.next_rank(-1);
       return true;
     case U'?':
     case U'h':
@@ -83,7 +83,7 @@ const std::vector<KeyHelp>& key_help() {
       {"Home  End", "the beginning, the end", ""},
       {"+  −", "quicker, slower", ""},
       {"L", "loop over the collective shown", ""},
-      {"T", "logical or measured time", ""},
+      {"T", "logical or measured (simulated) time", ""},
       {"S", "stages: what each GPU holds", "Views"},
       {"C", "collective: what moves between GPUs", ""},
       {"M", "memory over time", ""},

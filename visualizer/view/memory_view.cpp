@@ -71,10 +71,13 @@ class Bands {
     const float width = canvas_.width_of(title, Font::strong);
     canvas_.label(row.cut_left(std::min(width + 1, row.width())), title, {0, Font::strong});
     row.cut_left(14);
-    const int ranks = session_.world_size();
-    if (!context_.controls || ranks < 2 || row.width() < static_cast<float>(ranks) * 24) return;
-    for (int r = 0; r < ranks; ++r) {
-      const Rect box = row.cut_left(22).inset(0, 2);
+    const std::vector<int>& ranks = session_.ranks();
+    const float widest = canvas_.width_of(std::to_string(ranks.back()), Font::small);
+    const float chip = std::max(22.0f, widest + 8);
+    const bool fits = row.width() >= static_cast<float>(ranks.size()) * (chip + 2);
+    if (!context_.controls || ranks.size() < 2 || !fits) return;
+    for (const int r : ranks) {
+      const Rect box = row.cut_left(chip).inset(0, 2);
       row.cut_left(2);
       const bool chosen = r == session_.rank;
       const Theme& theme = canvas_.theme();
@@ -230,8 +233,11 @@ class Bands {
     const Theme& theme = canvas_.theme();
     Rect row = band.title;
     std::string name = session_.name(r);
-    if (session_.rank >= session_.run(r).world_size())
+    if (session_.rank >= session_.run(r).world_size()) {
       name += fmt::format(": no GPU {}", session_.rank);
+    } else if (!session_.run(r).is_traced(session_.rank)) {
+      name += fmt::format(": GPU {} is not traced", session_.rank);
+    }
     row.cut_left(canvas_.label(row, name, {0, Font::strong}).width());
     row.cut_left(10);
     const std::string now = brief_bytes(shown.at(session_.clock()).total) + " now";

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <set>
 
 namespace zero::view {
 
@@ -14,6 +15,12 @@ std::string last_part(const std::string& directory) {
   std::filesystem::path path(directory);
   if (path.filename().empty()) path = path.parent_path();
   return path.filename().string();
+}
+
+// The last of the ranks that is not after the wanted one, or the first.
+int near(const std::vector<int>& ranks, int wanted) {
+  const auto after = std::upper_bound(ranks.begin(), ranks.end(), wanted);
+  return after == ranks.begin() ? ranks.front() : *std::prev(after);
 }
 
 }  // namespace
@@ -39,8 +46,25 @@ int Session::world_size() const {
   return largest;
 }
 
+int Session::rank_of(int r) const { return near(run(r).traced(), rank); }
+
+void Session::choose_rank(int wanted) { rank = near(ranks_, wanted); }
+
+void Session::next_rank(int by) {
+  const auto n = static_cast<int>(ranks_.size());
+  const auto here = std::lower_bound(ranks_.begin(), ranks_.end(), rank) - ranks_.begin();
+  rank = ranks_[static_cast<std::size_t>(((static_cast<int>(here) + by) % n + n) % n)];
+}
+
 void Session::align() {
   derived_.clear();
+  std::set<int> ranks;
+  for (const Shown& shown : shown_) {
+    const std::vector<int>& traced = shown.player->run().traced();
+    ranks.insert(traced.begin(), traced.end());
+  }
+  ranks_.assign(ranks.begin(), ranks.end());
+  choose_rank(rank);
   std::vector<std::shared_ptr<const Run>> runs;
   for (const Shown& shown : shown_) runs.push_back(shown.player->shared_run());
   alignment_ = std::make_unique<Alignment>(runs);

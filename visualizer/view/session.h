@@ -38,6 +38,11 @@ class Session {
   const std::string& name(int r) const { return shown(r).name; }  // short and distinct: "zero1"
   const std::vector<replay::Collective>& collectives(int r) const { return shown(r).collectives; }
   int world_size() const;  // the largest of them
+  // Those that any of the runs has a trace of, from the lowest on: what views have columns for.
+  const std::vector<int>& ranks() const { return ranks_; }
+  int rank_of(int r) const;  // `rank`, or, where the run has no trace of it, one before or after it
+  void choose_rank(int wanted);  // that one, or one before or after it
+  void next_rank(int by);        // round in ranks()
   // A newer one of the same directory: it has grown. The moment stays, or stays at the end.
   void replace(int r, std::shared_ptr<const replay::Run> run);
   // All of them in the other order; the moment stays.
@@ -80,7 +85,7 @@ class Session {
   View view = View::stages;
   Colouring colouring = Colouring::category;
   int focus = 0;      // the run that the keys and the collective view are about
-  int rank = 0;       // the rank that the memory view is about
+  int rank = 0;       // the rank that the memory view is about: one of ranks()
   bool ring = false;  // the collective view: on a ring, or in a row
   Target hovered, selected;
   bool help = false;
@@ -130,6 +135,7 @@ class Session {
   std::vector<Shown> shown_;
   std::unique_ptr<replay::Alignment> alignment_;
   std::vector<StepBegin> steps_;
+  std::vector<int> ranks_;
   std::unique_ptr<Pace> pace_;
   double clock_ = 0;
   std::optional<double> wanted_;  // by a view, at the end of the frame

@@ -127,11 +127,12 @@ class Lanes::Sorter {
 Lanes::Lanes(const Session& session) {
   const auto runs = static_cast<std::size_t>(session.size());
   ranks_.resize(runs);
+  columns_ = session.ranks();
   for (std::size_t r = 0; r < runs; ++r) {
     const Run& run = session.run(static_cast<int>(r));
     const event::Header& header = run.header();
     ranks_[r].resize(static_cast<std::size_t>(run.world_size()));
-    most_ranks_ = std::max(most_ranks_, run.world_size());
+    traced_.push_back(run.traced());
     positions_ = std::max(positions_, header.padded_parameters);
     std::unordered_map<std::string_view, const event::NamedRange*> units;
     for (const event::NamedRange& unit : header.units) units.try_emplace(unit.name, &unit);
@@ -159,6 +160,7 @@ Lanes::Lanes(const Session& session) {
           occurs_[static_cast<std::size_t>(allocate->category)] = true;
           if (is_flat(*allocate, header.padded_parameters)) {
             of_rank.lane[allocate->buffer] = sorter.place(*allocate);
+            smallest_ = std::min(smallest_, allocate->range->size());
           } else {
             loose[allocate->buffer] = allocate->bytes;
             live = std::min(kMostBytes, live + allocate->bytes);

@@ -42,11 +42,12 @@ class Lanes {
   int of(int run, int rank, std::int64_t buffer) const;
 
   int runs() const { return static_cast<int>(ranks_.size()); }
-  int ranks(int run) const {
-    return static_cast<int>(ranks_[static_cast<std::size_t>(run)].size());
-  }
-  int most_ranks() const { return most_ranks_; }
+  // Those that a run has panels of: its traced ones. And all that have columns, in any run.
+  const std::vector<int>& ranks(int run) const { return traced_[static_cast<std::size_t>(run)]; }
+  const std::vector<int>& columns() const { return columns_; }
   std::int64_t positions() const { return positions_; }  // of the largest run; at least 1
+  // Of the smallest range of positions that any buffer has: it may be too narrow to be seen.
+  std::int64_t smallest() const { return smallest_; }
   // The most bytes that buffers without a bar take on any rank of any run, at once.
   std::int64_t most_loose() const { return most_loose_; }
   const Busy* work(int run, int rank, std::size_t done) const;  // null: none yet
@@ -61,7 +62,9 @@ class Lanes {
 
   std::vector<Lane> lanes_;
   std::vector<std::vector<OfRank>> ranks_;  // by run and rank
-  int most_ranks_ = 0;
+  std::vector<std::vector<int>> traced_;    // by run
+  std::vector<int> columns_;
+  std::int64_t smallest_ = INT64_MAX;
   std::int64_t positions_ = 1;
   std::int64_t most_loose_ = 0;
   bool occurs_[kMemoryCategories] = {};

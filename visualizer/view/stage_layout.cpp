@@ -32,10 +32,9 @@ float gap_between(float size) { return size > 120 ? 10.0f : size > 60 ? 6.0f : 3
 
 }  // namespace
 
-const Panel& StageLayout::panel(const Lanes& lanes, int run, int rank) const {
-  std::size_t before = 0;
-  for (int r = 0; r < run; ++r) before += static_cast<std::size_t>(lanes.ranks(r));
-  return panels[before + static_cast<std::size_t>(rank)];
+const Panel& StageLayout::first_panel(int run) const {
+  return *std::find_if(panels.begin(), panels.end(),
+                       [run](const Panel& panel) { return panel.run == run; });
 }
 
 double loose_scale_of(const Lanes& lanes) {
@@ -48,6 +47,10 @@ double loose_scale_of(const Lanes& lanes) {
   const double most = lanes.runs() > 1 ? bars / 4 : states;
   const double needed =
       static_cast<double>(lanes.most_loose()) / static_cast<double>(lanes.positions());
+  // Of a large model they are next to nothing, on the scale of all its positions: seen all the
+  // same.
+  constexpr double kLeast = 0.5;
+  if (needed > 0 && needed < kLeast) return 2 * kLeast / needed;
   return std::min(1.0, std::max(most, 4.0) / std::max(needed, 1e-9));
 }
 
@@ -55,7 +58,7 @@ StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height) {
   StageLayout layout;
   layout.legend = area.cut_bottom(legend_height);
   if (legend_height > 0) area.cut_bottom(6);
-  const int runs = lanes.runs(), ranks = lanes.most_ranks();
+  const int runs = lanes.runs(), ranks = static_cast<int>(lanes.columns().size());
   Rect side;
   if (area.width() > 420) side = area.cut_left(area.width() > 700 ? 122.0f : 104.0f);
   const int lines = lines_of(runs, ranks, area);
@@ -98,16 +101,19 @@ StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height) {
   const float all_bytes = std::max(bytes + loose_bytes, 1.0f);
   layout.per_byte = std::max((line_height - fixed) / all_bytes, 0.0f);
   layout.per_position = std::max(width - 2 * inset, 0.0f) / static_cast<float>(lanes.positions());
+  layout.widened = layout.per_position * static_cast<float>(lanes.smallest()) < kLeastWidth - 0.5f;
 
   for (int r = 0; r < runs; ++r) {
     const Rect row = area.row(r, runs, between_rows);
     if (!side.empty()) {
       layout.rows.push_back(Rect{side.x0, row.y0, side.x1 - 10, row.y1});
     }
-    for (int k = 0; k < lanes.ranks(r); ++k) {
+    for (const int rank : lanes.ranks(r)) {
+      const auto& all = lanes.columns();
+      const auto k = static_cast<int>(std::lower_bound(all.begin(), all.end(), rank) - all.begin());
       Panel panel;
       panel.run = r;
-      panel.rank = k;
+      panel.rank = rank;
       panel.box = row.row(k / columns, lines, lines > 1 ? 4.0f : 0.0f)
                       .column(k % columns, columns, between_columns);
       Rect rest = panel.box.inset(inset);
@@ -137,6 +143,15 @@ Rect part_of(const StageLayout& layout, Rect bar, Range range, std::int64_t byte
   const float x1 = bar.x0 + layout.per_position * static_cast<float>(range.end);
   const float y1 = bytes > 0 ? bar.y0 + layout.per_byte * static_cast<float>(bytes) : bar.y1;
   return Rect{x0, bar.y0, x1, y1}.intersection(bar);
+}
+
+Rect held_part_of(const StageLayout& layout, Rect bar, Range range, std::int64_t bytes) {
+  Rect box = part_of(layout, bar, range, bytes);
+  const float least = std::min(kLeastWidth, bar.width());
+  if (range.empty() || box.width() >= least) return box;
+  box.x0 = std::clamp(box.center().x - least / 2, bar.x0, bar.x1 - least);
+  box.x1 = box.x0 + least;
+  return box;
 }
 
 std::vector<Rect> rest_of(Rect bar, std::vector<Rect> held) {

@@ -24,7 +24,7 @@ struct Panel {
 };
 
 struct StageLayout {
-  std::vector<Rect> columns;  // headings, by rank; empty where each panel has its own
+  std::vector<Rect> columns;  // headings, as Lanes::columns(); empty where each panel has its own
   std::vector<Rect> rows;     // headings, by run; empty where there is no room
   std::vector<Panel> panels;  // run by run, rank by rank
   Rect legend;
@@ -32,10 +32,15 @@ struct StageLayout {
   float per_byte = 0;      // pixels of height for a byte an element
   double loose_scale = 1;  // of the areas in `loose`, against those of the bars
 
-  const Panel& panel(const Lanes& lanes, int run, int rank) const;
+  bool widened = false;  // some buffers are narrower than what can be seen: they are not to scale
+
+  const Panel& first_panel(int run) const;
 };
 
-// 1, or less where buffers without a bar would take more room than the bars.
+// In pixels: what is held is drawn as wide as this at least.
+inline constexpr float kLeastWidth = 4;
+
+// 1; less where buffers without a bar would take more room than the bars, more where next to none.
 double loose_scale_of(const Lanes& lanes);
 
 StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height);
@@ -43,6 +48,9 @@ StageLayout lay_out_stages(const Lanes& lanes, Rect area, float legend_height);
 // The part of `bar` (a panel's whole bar or ruler) that stands for `range`, at most all of it, and
 // as high as elements of `bytes` bytes are (0: as the bar).
 Rect part_of(const StageLayout& layout, Rect bar, Range range, std::int64_t bytes = 0);
+
+// The same, for what is held there: wide enough to be seen, if the bar is.
+Rect held_part_of(const StageLayout& layout, Rect bar, Range range, std::int64_t bytes);
 
 // The parts of a bar where nothing is, when `held` are the parts where something is: `held` and
 // these partition the bar. Requires that `held` do not overlap and begin at the top of the bar.

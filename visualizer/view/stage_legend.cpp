@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "common/memory/bytes.h"
 #include "visualizer/view/heat.h"
 
 namespace zero::view {
@@ -17,7 +18,22 @@ struct Entry {
   float swatch() const { return what == What::words ? 0 : kSwatch + kGap; }
 };
 
-std::vector<Entry> entries_of(const Context& context, const Lanes& lanes, double loose_scale) {
+// "3 of 1,024 GPUs are traced": what the columns leave out.
+void add_untraced(std::vector<Entry>& entries, const Session& session) {
+  for (int r = 0; r < session.size(); ++r) {
+    const std::size_t traced = session.run(r).traced().size();
+    const int all = session.run(r).world_size();
+    if (traced == static_cast<std::size_t>(all)) continue;
+    const std::string whose = session.size() > 1 ? session.name(r) + ": " : "";
+    entries.push_back({Entry::What::words,
+                       {},
+                       fmt::format("{}{} of {} GPUs {} traced", whose, traced, with_commas(all),
+                                   traced == 1 ? "is" : "are")});
+  }
+}
+
+std::vector<Entry> entries_of(const Context& context, const Lanes& lanes, double loose_scale,
+                              bool widened) {
   using What = Entry::What;
   std::vector<Entry> entries;
   switch (context.session.colouring) {
@@ -29,7 +45,7 @@ std::vector<Entry> entries_of(const Context& context, const Lanes& lanes, double
         entries.push_back({What::category, category, std::string(style.name)});
       }
       entries.push_back({What::absent, {}, "not held"});
-      if (lanes.most_ranks() > 1) entries.push_back({What::sum, {}, "contributors"});
+      if (context.session.world_size() > 1) entries.push_back({What::sum, {}, "contributors"});
       break;
     case Colouring::storage:
       entries.push_back({What::owners, {}, "the GPU that keeps it"});
@@ -58,7 +74,18 @@ std::vector<Entry> entries_of(const Context& context, const Lanes& lanes, double
   const std::string scale = fmt::format("{:.2g}", loose_scale);
   if (loose_scale < 1 && scale != "1") {
     entries.push_back({What::words, {}, "the lowest bar is drawn at " + scale + " of the scale"});
+  } else if (loose_scale > 1) {
+    entries.push_back({What::words,
+                       {},
+                       fmt::format("the lowest bar is drawn at {:.0f} × the scale", loose_scale)});
   }
+  if (widened) {
+    entries.push_back(
+        {Entry::What::words,
+         {},
+         fmt::format("widths below {:.0f} pixels are drawn as {:.0f}", kLeastWidth, kLeastWidth)});
+  }
+  add_untraced(entries, context.session);
   return entries;
 }
 
@@ -124,10 +151,11 @@ void draw_swatch(Context& context, const Entry& entry, Rect box) {
 
 }  // namespace
 
-float stage_legend_height(Context& context, const Lanes& lanes, float width) {
-  const auto entries = entries_of(context, lanes, loose_scale_of(lanes));
-  return kLine * static_cast<float>(
-                     arrange(context, entries, width, [](const Entry&, float, int, float) {}));
+float stage_legend_height(Context& context, const Lanes& lanes, Rect area) {
+  const bool widened = lay_out_stages(lanes, area, kLine).widened;
+  const auto entries = entries_of(context, lanes, loose_scale_of(lanes), widened);
+  return kLine * static_cast<float>(arrange(context, entries, area.width(),
+                                            [](const Entry&, float, int, float) {}));
 }
 
 void draw_stage_legend(Context& context, const Lanes& lanes, const StageLayout& layout) {
@@ -137,7 +165,7 @@ void draw_stage_legend(Context& context, const Lanes& lanes, const StageLayout& 
     draw_heat_legend(context,
                      Rect::of_size(area.x0, area.y0, std::min(300.0f, area.width()), kLine));
   }
-  const auto entries = entries_of(context, lanes, layout.loose_scale);
+  const auto entries = entries_of(context, lanes, layout.loose_scale, layout.widened);
   arrange(context, entries, area.width(), [&](const Entry& entry, float x, int line, float words) {
     const float y = area.y0 + kLine * static_cast<float>(line);
     if (y + kLine > area.y1 + 1) return;

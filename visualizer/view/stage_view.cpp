@@ -24,11 +24,14 @@ class StageView {
         theme_(context.canvas.theme()),
         session_(context.session),
         lanes_(context.session.derived<Lanes>()),
-        layout_(lay_out_stages(lanes_, area, stage_legend_height(context, lanes_, area.width()))) {}
+        layout_(lay_out_stages(lanes_, area, stage_legend_height(context, lanes_, area))) {}
 
   void draw() {
     for (std::size_t k = 0; k < layout_.columns.size(); ++k) {
-      heading(layout_.columns[k], static_cast<int>(k), Align::center);
+      heading(layout_.columns[k], lanes_.columns()[k], Align::center);
+      if (k > 0 && lanes_.columns()[k - 1] + 1 < lanes_.columns()[k]) {
+        left_out(layout_.columns[k - 1], layout_.columns[k]);
+      }
     }
     for (const Panel& panel : layout_.panels) draw_panel(panel);
     for (std::size_t r = 0; r < layout_.rows.size(); ++r) {
@@ -59,9 +62,17 @@ class StageView {
     canvas_.label({x + kChip + kGap, box.y0, box.x1, box.y1}, words, {theme_.text, font});
   }
 
+  // Between two columns, that there are GPUs between them.
+  void left_out(const Rect& before, const Rect& after) {
+    const Point center{(before.x1 + after.x0) / 2, before.center().y};
+    for (const float x : {-4.0f, 0.0f, 4.0f}) {
+      canvas_.circle({center.x + x, center.y}, 1.2f, theme_.muted);
+    }
+  }
+
   void row_heading(Rect box, int r) {
     const RunBytes bytes = bytes_of_run(session_.world(r));
-    const Panel& first = layout_.panel(lanes_, r, 0);
+    const Panel& first = layout_.first_panel(r);
     canvas_.label(box.cut_top(20), session_.name(r), {theme_.text, Font::strong});
     // Beside the bars what they are, where each is high enough.
     const bool named = std::all_of(first.lanes.begin(), first.lanes.end(),
@@ -113,6 +124,11 @@ class StageView {
       Drawn drawn{panel.run, panel.rank, &buffer, {}, 0, layout_.per_position, true, {}};
       drawn.box = part_of(layout_, bar, *allocate.range, bytes_of(allocate.dtype));
       drawn.x0 = bar.x0 + layout_.per_position * static_cast<float>(allocate.range->begin);
+      if (drawn.box.width() < kLeastWidth - 0.5f) {
+        drawn.box = held_part_of(layout_, bar, *allocate.range, bytes_of(allocate.dtype));
+        drawn.x0 = drawn.box.x0;
+        drawn.per_element = drawn.box.width() / static_cast<float>(allocate.range->size());
+      }
       if (work) drawn.work = work->unit_range;
       draw_buffer(drawn);
       if (!lanes_.all()[static_cast<std::size_t>(lane)].passing) unit_borders(drawn, bar, run);
@@ -192,10 +208,20 @@ class StageView {
     if (work && !work->range.empty()) {
       canvas_.fill(part_of(layout_, panel.units, work->range), theme_.accent);
     }
+    std::vector<const event::Shard*> narrow;  // of traced ranks: seen above the others
     for (const event::Shard& shard : run.header().shards) {
       Rect box = part_of(layout_, panel.shards, shard.range);
+      if (run.is_traced(shard.owner) && box.width() < kLeastWidth - 0.5f) narrow.push_back(&shard);
+      if (box.width() < 1 && !run.is_traced(shard.owner)) {
+        canvas_.fill(box, theme_.faint);
+        continue;
+      }
       if (box.width() >= 3) box.x1 -= 1;
       canvas_.fill(box, theme_.rank(shard.owner));
+    }
+    for (const event::Shard* shard : narrow) {
+      if (shard->owner != panel.rank) continue;
+      canvas_.fill(held_part_of(layout_, panel.shards, shard->range, 0), theme_.rank(panel.rank));
     }
   }
 

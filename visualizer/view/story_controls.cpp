@@ -10,7 +10,7 @@
 namespace zero::view {
 namespace {
 
-std::string_view hint_of(Control control) {
+std::string_view hint_of(Control control, bool simulated) {
   switch (control) {
     case Control::previous_step:
       return "Previous step (up)";
@@ -27,7 +27,8 @@ std::string_view hint_of(Control control) {
     case Control::logical:
       return "Logical time: each event gets its due (T)";
     case Control::measured:
-      return "Measured time: as long as it took (T)";
+      return simulated ? "Simulated time: as long as it would take (T)"
+                       : "Measured time: as long as it took (T)";
     case Control::stages:
       return "What each GPU holds (S)";
     case Control::collective:
@@ -171,7 +172,10 @@ std::string moment_text(const Session& session, bool brief) {
                                          with_commas(static_cast<std::int64_t>(run.size())));
   if (run.order() == replay::Order::measured && run.size() > 0) {
     const double since = session.time(session.focus) - static_cast<double>(run.time(0));
-    text = fmt::format("{:.3f} ms{}{}", since / 1e6, brief ? "" : "   ", brief ? "" : text);
+    const std::string time = run.is_simulated() && since >= 1e10
+                                 ? fmt::format("{:.3f} s", since / 1e9)
+                                 : fmt::format("{:.3f} ms", since / 1e6);
+    text = brief ? time : time + "   " + text;
   }
   return text;
 }
@@ -239,11 +243,12 @@ void draw_controls(Context& context, Rect area) {
   row.words(row.left(46, 12), Control::loop, "Loop", session.loop);
   const bool logical = session.order() == replay::Order::logical;
   row.words(row.left(58, 2), Control::logical, "Logical", logical);
-  row.words(row.left(70, 12), Control::measured, "Measured", !logical);
+  const bool simulated = session.run(session.focus).is_simulated();
+  row.words(row.left(70, 12), Control::measured, simulated ? "Simulated" : "Measured", !logical);
   row.words(row.right(124, 12), Control::colouring,
             fmt::format("Colours: {}", name_of(session.colouring)));
 
-  const std::string_view hint = hint_of(row.hovered());
+  const std::string_view hint = hint_of(row.hovered(), simulated);
   const TextStyle muted{canvas.theme().muted, Font::small};
   const Rect rest = row.rest();
   if (!hint.empty()) {

@@ -51,12 +51,13 @@ std::string of_collective(const CollectiveFacts& c, const ChapterFacts& facts, i
   if (c.algorithm == "library") return of_library(c);
   const bool ring = c.algorithm == "ring";
   const std::string name = called(c);
+  const int steps = c.hops > 0 ? c.hops : K - 1;  // in closed form no hop is told
   if (c.name == "reduce_scatter") {
     if (ring) {
       return fmt::format(
           "{}: each GPU passes a running sum to its right neighbour, which adds its own part; {} "
           "each owner has the sum of its shard and divides it by {}: the average.",
-          name, hops(c.hops), K);
+          name, hops(steps), K);
     }
     return fmt::format(
         "{}: each GPU sends every shard of its {} straight to the shard's owner, who adds them all "
@@ -68,7 +69,7 @@ std::string of_collective(const CollectiveFacts& c, const ChapterFacts& facts, i
       return fmt::format(
           "{}: running sums pass to the right, each GPU adding its own part; {} each part's sum is "
           "complete and becomes the average. As many hops again bring every average to every GPU.",
-          name, hops(c.hops));
+          name, hops(steps));
     }
     return fmt::format(
         "{}: each GPU sends every part of its {} to the part's owner, who adds them up and divides "
@@ -91,7 +92,7 @@ std::string of_collective(const CollectiveFacts& c, const ChapterFacts& facts, i
       return fmt::format(
           "{}: each GPU passes its shard to its right neighbour, which keeps a copy and passes it "
           "on; {} every GPU has all {}.",
-          name, hops(c.hops), what(c));
+          name, hops(steps), what(c));
     }
     return fmt::format(
         "{}: each GPU sends its shard straight to all others; then every GPU has "

@@ -49,7 +49,7 @@ void draw_iterations(Canvas& canvas, const Blocks& blocks, const Scale& scale, R
 // Live bytes of the session's rank in the focused run: for orientation, without numbers.
 void draw_curve(Canvas& canvas, const Session& session, Rect area) {
   const Theme& theme = canvas.theme();
-  const int rank = std::min(session.rank, session.run(session.focus).world_size() - 1);
+  const int rank = session.rank_of(session.focus);
   const MemoryCurve& curve = memory_curve(session, session.focus, rank);
   const int width = static_cast<int>(area.width());
   if (width < 1 || curve.peak().total <= 0) return;

@@ -106,7 +106,7 @@ class Window {
   void begin() {
     session_->view = options_.view;
     session_->dark = options_.dark;
-    session_->rank = std::clamp(options_.rank, 0, session_->world_size() - 1);
+    session_->choose_rank(options_.rank.value_or(0));
     screen_.set_title(title_of(*session_));
     if (session_->live) {
       session_->seek(session_->length());

@@ -1,6 +1,7 @@
 // The window: the same pictures as the exports, live, with pointer and keys.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,7 +16,7 @@ struct WindowOptions {
   bool follow = false;  // the runs may still be running, or not have begun
   bool dark = false;
   view::View view = view::View::stages;
-  int rank = 0;
+  std::optional<int> rank;         // none: the first that there is
   int width = 1280, height = 720;  // the design's pixels
 };
 

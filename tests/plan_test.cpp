@@ -177,6 +177,26 @@ TEST_CASE("the largest batch fits and one more does not, and so it is with layer
   }
 }
 
+TEST_CASE("checkpointing promises no more than the activations that it would not keep") {
+  const Json planned =
+      plan(joined(kShape, {"--gpus", "3", "--batch", "2", "--gpu-memory", "9000KB"}));
+  const std::int64_t kept = planned["activations_after_forward"];
+  const std::int64_t checkpointed = planned["activations_with_checkpointing"];
+  CHECK(checkpointed < kept);
+  for (const Json& stage : planned["stages"]) {
+    INFO(stage["stage"]);
+    const Json& memory = stage["memory"];
+    const std::int64_t total = memory["peak_total"];
+    const std::int64_t at_most = stage["with_checkpointing"]["peak_total_at_most"];
+    CHECK(memory["activations"] >= kept);  // and what the backward pass adds to them
+    CHECK(at_most < total);
+    CHECK(total - at_most <= kept - checkpointed);
+    const std::int64_t others =
+        memory["temporary"].get<std::int64_t>() + memory["communication"].get<std::int64_t>();
+    CHECK(at_most >= model_states(stage) + others + checkpointed);
+  }
+}
+
 TEST_CASE("when no stage fits, plan says how many GPUs would do, or that none do") {
   const Words cluster = joined(kShape, {"--gpu-memory", "4330KB"});
   const Json planned = plan(joined(cluster, {"--gpus", "2", "--stages", "zero3,ddp"}));
@@ -365,6 +385,7 @@ TEST_CASE("a command line that cannot be used is one clear line, and exit status
       {{"--programs", "/nowhere"}, "no program \"ddp\" in /nowhere"},
       {{"--json", "/nowhere/x"}, "cannot be written there"},
       {{"--svg", "/"}, "is a folder"},
+      {{"--svg", "x", "--markdown", "x"}, "--markdown and --svg: both write x"},
       {{"--width", "10"}, "must be at least 40"},
       {{"--frobnicate"}, "--frobnicate"},
       {{"word"}, "word"}};

@@ -39,11 +39,11 @@ void when_one_fits(const PlanOptions& options, const Plan& plan, std::vector<std
     if (stage.fits && stage.run.seconds < fastest->run.seconds) fastest = &stage;
   }
   if (fastest != &smallest) {
+    const bool computes_less = fastest->run.computing < smallest.run.computing;
     said.push_back(fmt::format(
-        "The fastest that fits: {}, {} an iteration instead of {}: each GPU updates only its own "
-        "part of the optimizer states.",
-        name_of(*fastest->stage), duration_text(fastest->run.seconds),
-        duration_text(smallest.run.seconds)));
+        "The fastest that fits: {}, {} an iteration instead of {}{}.", name_of(*fastest->stage),
+        duration_text(fastest->run.seconds), duration_text(smallest.run.seconds),
+        computes_less ? ": each GPU updates only its own part of the optimizer states" : ""));
   }
   if (&smallest != &plan.stages.back()) said.push_back(cost_of_more(smallest, plan.stages.back()));
   if (most != &smallest) {

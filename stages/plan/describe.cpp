@@ -41,7 +41,7 @@ std::string short_step(const std::string& banner) {
 
 std::string found_text(const Found& found) {
   if (found.number == 0) return "none";
-  return (found.at_limit ? "at least " : "") + with_commas(found.number);
+  return with_commas(found.number) + (found.at_limit ? "+" : "");
 }
 
 void add_memory(PageTable& table, const PlanOptions& options, const Plan& plan) {
@@ -97,7 +97,7 @@ void add_time(PageTable& table, const PlanOptions& options, const Plan& plan) {
 }
 
 void add_largest(PageTable& table, const Plan& plan) {
-  table.group("the most that fits");
+  table.group("the most that fits (+: at least)");
   add_row(table, plan, "sequences per GPU",
           [](const StagePlan& s) { return found_text(s.largest_batch); });
   add_row(table, plan, "layers of this width",
@@ -109,7 +109,7 @@ void add_largest(PageTable& table, const Plan& plan) {
           [](const StagePlan& s) { return parameters_text(s.largest_by_states); });
 }
 
-void add_other_M(PageTable& table, const PlanOptions& options, const Plan& plan) {
+void add_states_by_count(PageTable& table, const PlanOptions& options, const Plan& plan) {
   if (options.understood.dtype == Dtype::fp32) return;
   table.group("model states by M (formula)");
   for (const auto& [M, what] : {std::pair{8, "M = 8: momentum, variance"},
@@ -160,6 +160,10 @@ std::string gpus_text(std::int64_t gpus) {
   return with_commas(gpus) + (gpus == 1 ? " GPU" : " GPUs");
 }
 
+std::string sequences_text(std::int64_t sequences) {
+  return with_commas(sequences) + (sequences == 1 ? " sequence" : " sequences");
+}
+
 void describe_work(const PlanOptions& options, Page& page) {
   const ModelConfig& m = options.understood.model;
   const Hardware& h = options.understood.simulation.hardware;
@@ -181,12 +185,12 @@ void describe_work(const PlanOptions& options, Page& page) {
       to_string(options.understood.dtype), options.flops_per_second() / 1e12, h.gpus_per_node,
       h.link.name, decimal_bytes(static_cast<std::int64_t>(h.link.bandwidth)), h.network.name,
       decimal_bytes(static_cast<std::int64_t>(h.network.bandwidth))));
-  page.item(fmt::format(
-      "The work: {} sequence{} of {} tokens on each GPU, {} tokens an iteration on all of them; "
-      "{}, with M = {} bytes of optimizer states a parameter.",
-      with_commas(options.batch), options.batch == 1 ? "" : "s", with_commas(m.context),
-      with_commas(std::int64_t{options.batch} * m.context * options.gpu_count()),
-      to_string(options.understood.dtype), options.optimizer_bytes));
+  page.item(
+      fmt::format("The work: {} of {} tokens on each GPU, {} tokens an iteration on all of them; "
+                  "{}, with M = {} bytes of optimizer states a parameter.",
+                  sequences_text(options.batch), with_commas(m.context),
+                  with_commas(std::int64_t{options.batch} * m.context * options.gpu_count()),
+                  to_string(options.understood.dtype), options.optimizer_bytes));
 }
 
 Page describe(const PlanOptions& options, const Plan& plan) {
@@ -197,12 +201,13 @@ Page describe(const PlanOptions& options, const Plan& plan) {
   add_memory(table, options, plan);
   add_time(table, options, plan);
   add_largest(table, plan);
-  add_other_M(table, options, plan);
+  add_states_by_count(table, options, plan);
   page.table(table);
   page.heading("Which stage?");
   for (const std::string& sentence : advice(options, plan)) page.item(sentence);
   if (!plan.sweep.empty()) {
-    page.heading("Throughput against the number of GPUs");
+    page.heading(fmt::format("Throughput against the number of GPUs, {} on each",
+                             sequences_text(options.batch)));
     if (fits_somewhere(plan)) {
       page.table(sweep_table(options, plan));
     } else {

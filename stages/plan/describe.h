@@ -13,5 +13,7 @@ void describe_work(const PlanOptions& options, Page& page);
 
 // "1 GPU", "8 GPUs".
 std::string gpus_text(std::int64_t gpus);
+// "1 sequence", "8 sequences".
+std::string sequences_text(std::int64_t sequences);
 
 }  // namespace zero

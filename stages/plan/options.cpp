@@ -120,6 +120,13 @@ void check_writable(const std::string& option, const std::string& path) {
   }
 }
 
+void check_two_files(const char* option, const std::string& path, const char* other_option,
+                     const std::string& other) {
+  if (path.empty() || path != other) return;
+  throw UsageError(
+      fmt::format("{} and {}: both write {}; name two files", option, other_option, path));
+}
+
 std::vector<std::string> split_at_commas(const std::string& text) {
   std::vector<std::string> parts;
   std::size_t from = 0;
@@ -243,6 +250,7 @@ void understand(PlanOptions& o) {
   words.insert(words.end(), {"--ranks", states_alone ? "1" : std::to_string(o.gpu_count()),
                              "--batch", states_alone ? "1" : std::to_string(all)});
   std::vector<const char*> argv;
+  argv.reserve(words.size());
   for (const std::string& word : words) argv.push_back(word.c_str());
   try {
     o.understood = parse_options(static_cast<int>(argv.size()), argv.data(), 0).options;
@@ -270,6 +278,9 @@ void check(PlanOptions& o, const Words& words) {
   check_writable("--json", o.json);
   check_writable("--markdown", o.markdown);
   check_writable("--svg", o.svg);
+  check_two_files("--json", o.json, "--markdown", o.markdown);
+  check_two_files("--json", o.json, "--svg", o.svg);
+  check_two_files("--markdown", o.markdown, "--svg", o.svg);
   if (const ModelPreset* preset = find_model_preset(o.model)) o.model_note = preset->note;
 }
 

@@ -165,8 +165,8 @@ Picture picture_of(const PlanOptions& options, const Plan& plan) {
   picture.title =
       fmt::format("{} on {}, {}", name, gpus_text(options.gpu_count()), options.gpu().name);
   picture.subtitle = fmt::format(
-      "bytes on each GPU: {} sequence{} of {} tokens, {}, {} bytes of optimizer states a parameter",
-      options.batch, options.batch == 1 ? "" : "s", options.understood.model.context,
+      "bytes on each GPU: {} of {} tokens, {}, {} bytes of optimizer states a parameter",
+      sequences_text(options.batch), options.understood.model.context,
       to_string(options.understood.dtype), options.optimizer_bytes);
   picture.note =
       "Each part at its own peak; the number above: the peak of all together. "

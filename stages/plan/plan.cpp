@@ -38,28 +38,41 @@ Trial trial_of(const PlanOptions& options, const PlannedStage& stage) {
           .memory = options.gpu().memory};
 }
 
-Answer answer_of(const SimulatedRun& run) {
-  if (run.fate == Fate::ran) return Answer::yes;
-  return run.fate == Fate::too_small ? Answer::no : Answer::beyond;
+bool runs(const Simulator& simulator, const Trial& trial) {
+  return simulator.run(trial).fate == Fate::ran;
+}
+
+// Whether the programs take it at all: asked of a GPU without memory, on which nothing takes long.
+bool is_taken(const Simulator& simulator, Trial trial) {
+  trial.memory = 1;
+  return simulator.run(trial).fate != Fate::refused;
 }
 
 // Numbers beyond int are beyond the programs.
 bool countable(std::int64_t number) { return number <= std::numeric_limits<int>::max(); }
 
-Found largest_batch(const PlanOptions& options, const Simulator& simulator, Trial trial) {
-  return largest(options.batch, [&](std::int64_t batch) {
-    if (!countable(batch * trial.gpus)) return Answer::beyond;
-    trial.batch = static_cast<int>(batch);
-    return answer_of(simulator.run(trial));
-  });
+Found largest_batch(const PlanOptions& options, const Simulator& simulator, const Trial& trial) {
+  const auto with_batch = [&](std::int64_t batch) {
+    Trial changed = trial;
+    changed.batch = static_cast<int>(batch);
+    return changed;
+  };
+  return largest(
+      options.batch,
+      [&](std::int64_t n) { return countable(n) && is_taken(simulator, with_batch(n)); },
+      [&](std::int64_t n) { return runs(simulator, with_batch(n)); });
 }
 
-Found largest_layers(const Simulator& simulator, Trial trial) {
-  return largest(trial.layers, [&](std::int64_t layers) {
-    if (!countable(layers)) return Answer::beyond;
-    trial.layers = static_cast<int>(layers);
-    return answer_of(simulator.run(trial));
-  });
+Found largest_layers(const Simulator& simulator, const Trial& trial) {
+  const auto with_layers = [&](std::int64_t layers) {
+    Trial changed = trial;
+    changed.layers = static_cast<int>(layers);
+    return changed;
+  };
+  return largest(
+      trial.layers,
+      [&](std::int64_t n) { return countable(n) && is_taken(simulator, with_layers(n)); },
+      [&](std::int64_t n) { return runs(simulator, with_layers(n)); });
 }
 
 // All but activations at their peaks, and of activations what the backward pass adds to those that
@@ -136,14 +149,13 @@ std::vector<SweepPoint> sweep(const PlanOptions& options, const Simulator& simul
 
 int gpus_needed(const PlanOptions& options, const Simulator& simulator, const StagePlan& stage,
                 const Progress& progress) {
-  constexpr std::int64_t kMost = 16384;
+  constexpr std::int64_t kMost = 16384;  // that the stage programs simulate
   progress.show("how many GPUs would do");
   Trial trial = trial_of(options, *stage.stage);
-  return static_cast<int>(
-      smallest(trial.gpus, std::max<std::int64_t>(kMost, trial.gpus), [&](std::int64_t gpus) {
-        trial.gpus = static_cast<int>(gpus);
-        return answer_of(simulator.run(trial));
-      }));
+  return static_cast<int>(smallest(trial.gpus, kMost, [&](std::int64_t gpus) {
+    trial.gpus = static_cast<int>(gpus);
+    return runs(simulator, trial);
+  }));
 }
 
 }  // namespace

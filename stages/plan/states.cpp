@@ -72,8 +72,9 @@ Page describe_states(const PlanOptions& options) {
   page.table(table);
   page.item(fmt::format(
       "* fits into the {} of {}, if there were nothing else: activations, temporary buffers and "
-      "communication come on top; --model shows them.",
-      decimal_bytes(options.gpu().memory), options.gpu().name));
+      "communication come on top{}.",
+      decimal_bytes(options.gpu().memory), options.gpu().name,
+      options.parameters.empty() ? "" : ", which --model shows"));
   const std::int64_t w = bytes_of(options.understood.dtype);
   page.item(fmt::format(
       "The formulas, in bytes, of N parameters on K GPUs: DDP {0} N + M N; ZeRO-1 {0} N + M N / K; "

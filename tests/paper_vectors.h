@@ -92,8 +92,8 @@ inline const std::array<StatesRow, 6> kStates = {{
 }};
 
 // The paper's table 2: the largest model, in billions of parameters, whose states fit in 32 GB per
-// GPU with Nd = 64, for DDP and stages 1 to 3, with model parallelism of degree MP; 1T is written
-// 1024. The rows are MP times the first one, already rounded.
+// GPU with Nd = 64, for DDP and stages 1 to 3, with model parallelism of degree MP; its 1T and 2T
+// are written 1024 and 2048. The rows are MP times the first one, already rounded.
 struct Table2Row {
   int model_parallel = 0, gpus = 0;
   std::array<std::string, 4> printed;

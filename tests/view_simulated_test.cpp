@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
+#include <map>
 #include <set>
 
 #include "catch.h"
@@ -166,6 +168,41 @@ TEST_CASE("a collective in closed form is shown with the traced GPUs, and says w
     // The shards of the others are one row; ZeRO-2 and ZeRO-3 work on a unit's few shards at a
     // time.
     if (stage == "zero1") CHECK(joined);
+  }
+}
+
+TEST_CASE("the gathered shards of GPUs without a trace are one grey cell in a box") {
+  const Large run("zero1");
+  Session session = run.session();
+  session.view = View::collective;
+  const auto& all = session.collectives(0);
+  const auto gather = std::find_if(
+      all.begin(), all.end(),
+      [](const replay::Collective& collective) { return collective.name == "all_gather"; });
+  REQUIRE(gather != all.end());
+  session.seek_position(0, gather->end);
+  Headless headless(1280, 720);
+  const Image image = headless.frame(session, Content::picture);
+  const Rect main = parts_of(session, headless.area(), Content::picture).main;
+  std::map<int, Rect> cells;  // of shards 2 to 22, by rank
+  for (const Mark& mark : headless.marks()) {
+    if (mark.target.kind != Target::Kind::cell || !main.contains(mark.box, 1)) continue;
+    const auto& buffer = *session.run(0).buffer(mark.target.rank, mark.target.buffer)->allocate;
+    const auto& shards = session.run(0).header().shards;
+    const std::int64_t at = buffer.range->begin + mark.target.begin;
+    if (at < shards[2].range.begin || at >= shards[23].range.begin) continue;
+    const auto found = cells.try_emplace(mark.target.rank, mark.box).first;
+    found->second.y1 = std::max(found->second.y1, mark.box.y1);
+  }
+  REQUIRE(cells.size() == 3);
+  for (const auto& [rank, cell] : cells) {
+    for (float y = cell.y0 + 4; y < cell.y1 - 4; y += 1) {
+      const std::uint8_t* pixel =
+          image.at(static_cast<int>(cell.center().x), static_cast<int>(std::round(y)));
+      const Colour colour =
+          pixel[0] | static_cast<Colour>(pixel[1]) << 8 | static_cast<Colour>(pixel[2]) << 16;
+      REQUIRE(colour == (headless.theme().muted & 0xffffffu));
+    }
   }
 }
 

@@ -128,6 +128,7 @@ void CollectivePainter::rank(const RankState& state, const Moment& moment, int r
       continue;
     }
     canvas_.fill(cell, empty());
+    if (story_.rows()[static_cast<std::size_t>(row)].last >= 0 && joined(cell, all, rank)) continue;
     for (const Piece& piece : pieces_) {
       const Rect part = part_of(cell, all, piece.range);
       stripes(part, piece.content, piece.old ? kOldPart : piece.spent ? kSpentPart : 1.0f);
@@ -157,6 +158,21 @@ void CollectivePainter::rank(const RankState& state, const Moment& moment, int r
     }
     point_at(part, {Target::Kind::cell, run_, rank, sum.buffer, sum.begin, sum.end, 0});
   }
+}
+
+// A row of many owners' shards, with a copy of each of them: too thin for a box around each. False
+// for anything else.
+bool CollectivePainter::joined(Rect cell, Range all, int rank) {
+  for (const Piece& piece : pieces_) {
+    if (piece.old || !whole(piece.content)) return false;
+  }
+  canvas_.fill(cell, with_alpha(theme_.muted, 1));
+  canvas_.outline(cell, theme_.text, 2);
+  for (const Piece& piece : pieces_) {
+    point_at(part_of(cell, all, piece.range),
+             {Target::Kind::cell, run_, rank, piece.buffer, piece.begin, piece.end, 0});
+  }
+  return true;
 }
 
 Way CollectivePainter::way(const Travel& travel) const {

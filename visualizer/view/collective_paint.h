@@ -54,6 +54,7 @@ class CollectivePainter {
   Colour colour_of(const Stripe& stripe) const;
   Colour empty() const;
   void stripes(Rect box, const replay::Content& content, float alpha);
+  bool joined(Rect cell, Range all, int rank);
   Rect part_of(Rect box, Range all, Range range) const;
   Way way(const Travel& travel) const;
   bool is_shown(const Travel& travel) const;

@@ -3,15 +3,18 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <filesystem>
 #include <map>
 #include <set>
+#include <thread>
 
 #include "catch.h"
 #include "tests/replay_runs.h"
 #include "tests/support/stage.h"
 #include "tests/view_sheet.h"
+#include "visualizer/replay/loading.h"
 #include "visualizer/view/stage_layout.h"
 #include "visualizer/view/story_waiting.h"
 
@@ -230,6 +233,19 @@ TEST_CASE("the GPU's own gradients are shown where a GPU without a trace gets th
     if (++found == 3) break;
   }
   CHECK(found == 3);
+}
+
+TEST_CASE("a large run that is followed has ended when its traced ranks have") {
+  const Large run("zero2");
+  replay::Loading loading(run.folder(), Order::logical, true);
+  for (int i = 0; i < 3000 && !loading.finished(); ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  CHECK(loading.finished());
+  CHECK_FALSE(loading.error());
+  const auto loaded = loading.take();
+  REQUIRE(loaded);
+  CHECK(loaded->notes().empty());
 }
 
 TEST_CASE("keys step through the traced ranks, and a run without the rank shows one beside it") {

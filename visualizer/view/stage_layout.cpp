@@ -47,10 +47,9 @@ double loose_scale_of(const Lanes& lanes) {
   const double most = lanes.runs() > 1 ? bars / 4 : states;
   const double needed =
       static_cast<double>(lanes.most_loose()) / static_cast<double>(lanes.positions());
-  // Of a large model they are next to nothing, on the scale of all its positions: seen all the
-  // same.
-  constexpr double kLeast = 0.5;
-  if (needed > 0 && needed < kLeast) return 2 * kLeast / needed;
+  // On the scale of all positions of a large model they are low: higher, if not out of proportion.
+  constexpr double kLow = 0.5, kLowest = 0.01;
+  if (needed > kLowest && needed < kLow) return 1 / needed;
   return std::min(1.0, std::max(most, 4.0) / std::max(needed, 1e-9));
 }
 

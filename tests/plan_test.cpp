@@ -210,6 +210,16 @@ TEST_CASE("when no stage fits, plan says how many GPUs would do, or that none do
     CHECK(fits("zero3", joined(cluster, {"--ranks", ranks, "--batch", ranks,
                                          "--representative"})) == (less == 0));
   }
+  // What would fit is asked of the memory that there is.
+  for (const Json& stage : planned["stages"]) {
+    const int layers = stage["largest_layers"]["number"];
+    INFO(stage["stage"] << ": layers " << layers);
+    CHECK(layers < 3);
+    CHECK(stage["largest_batch_per_gpu"]["number"] == 0);
+    Words more = joined(cluster, {"--ranks", "2", "--batch", "2", "--representative"});
+    more[1] = std::to_string(layers + 1);
+    CHECK_FALSE(fits(stage["stage"], more));
+  }
   const Finished enough = run_plan(joined(cluster, {"--gpus", "2"}));
   CHECK(enough.out.find(fmt::format("with {} GPUs ZeRO-3 fits", gpus)) != std::string::npos);
   // Activations alone are too much.

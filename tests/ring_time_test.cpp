@@ -30,7 +30,7 @@ struct Ring {
     return wire_time(hardware.between(rank(to - 1), to), bytes(size));
   }
   Picoseconds add(std::int64_t size, bool adds) const {
-    return adds ? time_of(add_work(size, wire), wire, hardware.gpu) : 0;
+    return adds ? time_of(add_cost(size, wire), wire, hardware.gpu) : 0;
   }
   std::vector<std::int64_t> chunks(std::int64_t size) const {
     std::vector<std::int64_t> sizes;
@@ -95,7 +95,7 @@ struct Ring {
     return last(now);
   }
   Picoseconds copy(std::int64_t size) const {
-    return time_of(copy_work(size, wire, wire), wire, hardware.gpu);
+    return time_of(copy_cost(size, wire, wire), wire, hardware.gpu);
   }
 };
 

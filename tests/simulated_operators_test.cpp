@@ -221,11 +221,11 @@ TEST_CASE("what the collectives ask for is what the device does for them") {
     Machine machine(kMoves);
     const Buffer x = machine.make(dtype, 1001), wide = machine.make(Dtype::fp32, 1001);
     machine.device.add(x, x, x, 5);
-    CHECK(machine.clock.now() == time_of(add_work(1001, dtype), dtype, kMoves));
+    CHECK(machine.clock.now() == time_of(add_cost(1001, dtype), dtype, kMoves));
     const Picoseconds before = machine.clock.now();
     machine.device.copy(x, wide);
     CHECK(machine.clock.now() - before ==
-          time_of(copy_work(1001, dtype, Dtype::fp32), dtype, kMoves));
+          time_of(copy_cost(1001, dtype, Dtype::fp32), dtype, kMoves));
   }
 }
 

@@ -56,7 +56,7 @@ Picoseconds RingTime::broadcast(std::int64_t size, int owner, bool in_place) con
   const Way way = way_to(owner, 1);
   const Picoseconds sent = (chunks(size) - 1) * whole_chunk_.transfer[way] +
                            message(last_chunk(size), Effect::copy).transfer[way];
-  return std::max(arrived, sent + time_of(copy_work(size, wire_, wire_), wire_, hardware_.gpu));
+  return std::max(arrived, sent + time_of(copy_cost(size, wire_, wire_), wire_, hardware_.gpu));
 }
 
 RingTime::Message RingTime::message(std::int64_t size, Effect effect) const {
@@ -65,7 +65,7 @@ RingTime::Message RingTime::message(std::int64_t size, Effect effect) const {
   message.transfer = {transfer_time(hardware_.link, bytes),
                       transfer_time(hardware_.network, bytes)};
   message.wire = {wire_time(hardware_.link, bytes), wire_time(hardware_.network, bytes)};
-  if (effect == Effect::add) message.add = time_of(add_work(size, wire_), wire_, hardware_.gpu);
+  if (effect == Effect::add) message.add = time_of(add_cost(size, wire_), wire_, hardware_.gpu);
   return message;
 }
 

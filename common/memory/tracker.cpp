@@ -3,8 +3,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-
 #include "common/memory/bytes.h"
 
 namespace zero {
@@ -29,8 +27,12 @@ std::string_view to_string(Memory category) {
   return "unknown";
 }
 
-MemoryTracker::MemoryTracker(const Place& place, std::int64_t budget)
-    : place_(place), budget_(budget), peak_place_(place) {}
+MemoryTracker::MemoryTracker(const Place& place, std::int64_t budget, bool list_peak)
+    : place_(place),
+      budget_(budget),
+      list_peak_(list_peak),
+      peak_place_(place),
+      at_peak_now_(list_peak) {}
 
 Allocation MemoryTracker::allocate(Allocation allocation) {
   if (allocation.bytes > budget_ - live_total_) {
@@ -47,8 +49,7 @@ Allocation MemoryTracker::allocate(Allocation allocation) {
   if (live_total_ > peak_total_) {
     peak_total_ = live_total_;
     peak_place_ = place_;
-    last_id_at_peak_ = allocation.id;
-    released_since_peak_.clear();
+    at_peak_now_ = list_peak_;
   }
   alive_.emplace(allocation.id, allocation);
   return allocation;
@@ -79,19 +80,19 @@ OutOfMemory MemoryTracker::refusal(const Allocation& allocation, std::string_vie
 void MemoryTracker::release(std::int64_t id) {
   const auto found = alive_.find(id);
   if (found == alive_.end()) throw std::logic_error(fmt::format("allocation {} is not alive", id));
+  if (at_peak_now_) {
+    at_peak_ = alive_at_peak();
+    at_peak_now_ = false;
+  }
   live_[static_cast<int>(found->second.category)] -= found->second.bytes;
   live_total_ -= found->second.bytes;
-  if (id <= last_id_at_peak_) released_since_peak_.push_back(std::move(found->second));
   alive_.erase(found);
 }
 
 std::vector<Allocation> MemoryTracker::alive_at_peak() const {
-  std::vector<Allocation> result = released_since_peak_;
-  for (const auto& [id, allocation] : alive_) {
-    if (id <= last_id_at_peak_) result.push_back(allocation);
-  }
-  std::sort(result.begin(), result.end(),
-            [](const Allocation& a, const Allocation& b) { return a.id < b.id; });
+  if (!at_peak_now_) return at_peak_;
+  std::vector<Allocation> result;
+  for (const auto& [id, allocation] : alive_) result.push_back(allocation);
   return result;
 }
 

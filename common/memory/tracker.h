@@ -66,7 +66,10 @@ class MemoryTracker {
   static constexpr std::int64_t kUnlimited = INT64_MAX;
 
   // `place` must outlive the tracker. The budget is the size of this rank's device.
-  explicit MemoryTracker(const Place& place, std::int64_t budget = kUnlimited);
+  // `list_peak`: whether alive_at_peak() is asked for. A list is made again after each new peak, of
+  // all that is alive: for a thousand ranks of one process that would take long.
+  explicit MemoryTracker(const Place& place, std::int64_t budget = kUnlimited,
+                         bool list_peak = true);
 
   // Counts `allocation`, gives it its id and returns it. Throws OutOfMemory, and counts nothing,
   // when it does not fit: the message says what was asked, and what is alive by category.
@@ -84,7 +87,8 @@ class MemoryTracker {
   std::int64_t peak_total() const { return peak_total_; }
   std::int64_t budget() const { return budget_; }
 
-  // Where the rank was when the total was first at its peak, and what was alive then.
+  // Where the rank was when the total was first at its peak, and what was alive then: nothing
+  // without list_peak.
   const Place& peak_place() const { return peak_place_; }
   std::vector<Allocation> alive_at_peak() const;
 
@@ -94,6 +98,7 @@ class MemoryTracker {
  private:
   const Place& place_;
   std::int64_t budget_;
+  bool list_peak_;
   std::int64_t next_id_ = 1;
   std::map<std::int64_t, Allocation> alive_;
   std::array<std::int64_t, kMemoryCategories> live_{};
@@ -101,10 +106,9 @@ class MemoryTracker {
   std::int64_t live_total_ = 0;
   std::int64_t peak_total_ = 0;
   Place peak_place_;
-  // What was alive at the peak is what is alive now and was born by then, and what was but has been
-  // released since.
-  std::int64_t last_id_at_peak_ = 0;
-  std::vector<Allocation> released_since_peak_;
+  // Set at the first release after a new peak: until then everything of the peak is still alive.
+  std::vector<Allocation> at_peak_;
+  bool at_peak_now_ = true;
 };
 
 }  // namespace zero

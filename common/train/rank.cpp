@@ -74,7 +74,7 @@ Rank::Rank(const Options& chosen, const DevicePlan& plan, const Model& the_model
            const Dataset& dataset, const ClosedForm& form, Transport& host)
     : options(chosen),
       model(the_model),
-      tracker_(place_, chosen.memory_budget),
+      tracker_(place_, chosen.memory_budget, chosen.device != DeviceKind::simulated),
       trace_(place_),
       report_(std::make_unique<Report>(chosen, the_model, form)),
       device_(open_traced_device(plan, host)),

@@ -23,7 +23,7 @@ void SimulatedDevice::zero(View to) {
 void SimulatedDevice::copy(View from, View to) {
   const OperatorSpan span(*this, "copy");
   check_size("copy", "to", to, from.size());
-  work(copy_work(to.size(), from.dtype(), to.dtype()), to.dtype());
+  work(copy_cost(to.size(), from.dtype(), to.dtype()), to.dtype());
 }
 
 void SimulatedDevice::add(View to, View a, View b, float) {
@@ -31,7 +31,7 @@ void SimulatedDevice::add(View to, View a, View b, float) {
   check_size("add", "a", a, to.size());
   check_size("add", "b", b, to.size());
   check_types(to.dtype(), {to, a, b});
-  work(add_work(to.size(), to.dtype()), to.dtype());
+  work(add_cost(to.size(), to.dtype()), to.dtype());
 }
 
 // FLOPs: n. Bytes: (4 + 4 + w) n, as the sum is read and written.

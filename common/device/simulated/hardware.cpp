@@ -111,11 +111,11 @@ double product_rate(const Gpu& gpu, Dtype dtype) {
   return gpu.fp32_flops;
 }
 
-Picoseconds time_of(const Work& work, Dtype dtype, const Gpu& gpu) {
+Picoseconds time_of(const Cost& cost, Dtype dtype, const Gpu& gpu) {
   const double computing =
-      work.product_flops / product_rate(gpu, dtype) + work.flops / gpu.fp32_flops;
-  const double moving = work.bytes / gpu.bandwidth;
-  return to_picoseconds(std::max(computing, moving) + work.launches * gpu.launch_seconds);
+      cost.product_flops / product_rate(gpu, dtype) + cost.flops / gpu.fp32_flops;
+  const double moving = cost.bytes / gpu.bandwidth;
+  return to_picoseconds(std::max(computing, moving) + cost.launches * gpu.launch_seconds);
 }
 
 Picoseconds wire_time(const Link& link, std::int64_t bytes) {
@@ -127,13 +127,13 @@ Picoseconds transfer_time(const Link& link, std::int64_t bytes) {
 }
 
 // Reads two, writes one; an addition and a division for each element.
-Work add_work(std::int64_t size, Dtype dtype) {
+Cost add_cost(std::int64_t size, Dtype dtype) {
   const double n = static_cast<double>(size);
   return {.flops = 2 * n, .bytes = 3 * n * static_cast<double>(bytes_of(dtype))};
 }
 
 // Reads one, writes one.
-Work copy_work(std::int64_t size, Dtype from, Dtype to) {
+Cost copy_cost(std::int64_t size, Dtype from, Dtype to) {
   const double width = static_cast<double>(bytes_of(from) + bytes_of(to));
   return {.bytes = static_cast<double>(size) * width};
 }

@@ -57,7 +57,7 @@ const std::vector<NamedGpu>& gpu_presets();
 const std::vector<NamedLink>& link_presets();
 
 // What an operator asks of a GPU.
-struct Work {
+struct Cost {
   double product_flops = 0;  // of matrix products: at the rate of the type they multiply
   double flops = 0;          // all others: fp32
   double bytes = 0;          // read and written
@@ -69,7 +69,7 @@ double product_rate(const Gpu& gpu, Dtype dtype);
 
 // max(FLOPs / rate, bytes / bandwidth) + what starting its kernels costs: the roofline of Williams,
 // Waterman and Patterson (2009).
-Picoseconds time_of(const Work& work, Dtype dtype, const Gpu& gpu);
+Picoseconds time_of(const Cost& cost, Dtype dtype, const Gpu& gpu);
 
 // latency + bytes / bandwidth; and the second part alone.
 Picoseconds transfer_time(const Link& link, std::int64_t bytes);
@@ -78,7 +78,7 @@ Picoseconds wire_time(const Link& link, std::int64_t bytes);
 Picoseconds to_picoseconds(double seconds);
 
 // What the collectives ask for, of `size` elements of the wire type.
-Work add_work(std::int64_t size, Dtype dtype);            // Device::add
-Work copy_work(std::int64_t size, Dtype from, Dtype to);  // Device::copy
+Cost add_cost(std::int64_t size, Dtype dtype);            // Device::add
+Cost copy_cost(std::int64_t size, Dtype from, Dtype to);  // Device::copy
 
 }  // namespace zero

@@ -67,10 +67,10 @@ void SimulatedDevice::give_back(std::byte*, std::int64_t bytes, std::int64_t) { 
 void SimulatedDevice::fill(std::byte*, std::int64_t, std::uint16_t) {}
 
 // Without anything to do no kernel is started.
-void SimulatedDevice::work(const Work& work, Dtype dtype) {
-  if (work.product_flops == 0 && work.flops == 0 && work.bytes == 0) return;
-  product_flops_ += work.product_flops;
-  clock_.compute(time_of(work, dtype, gpu_));
+void SimulatedDevice::work(const Cost& cost, Dtype dtype) {
+  if (cost.product_flops == 0 && cost.flops == 0 && cost.bytes == 0) return;
+  product_flops_ += cost.product_flops;
+  clock_.compute(time_of(cost, dtype, gpu_));
 }
 
 std::unique_ptr<Device> make_simulated_device(MemoryTracker& tracker, HeapObserver* observer,

@@ -61,7 +61,7 @@ class SimulatedDevice : public Device {
   void fill(std::byte* data, std::int64_t bytes, std::uint16_t pattern) override;
 
  private:
-  void work(const Work& work, Dtype dtype);
+  void work(const Cost& cost, Dtype dtype);
 
   const Gpu gpu_;
   const int world_size_;

@@ -285,6 +285,9 @@ TEST_CASE("keys step through the traced ranks, and a run without the rank shows 
     }
   }
   CHECK(count(headless, "zero3: GPU 2 is not traced") == 1);
+  CHECK(count(headless, "0 B now") == 0);
+  headless.layout(session, Content::picture);
+  CHECK(count(headless, "zero3: GPU 1") == 1);
 }
 
 TEST_CASE("simulated ranks share one clock: each event is at its own time") {

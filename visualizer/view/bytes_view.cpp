@@ -148,7 +148,11 @@ class BytesView {
     if (box.height() < kLine) return;
     Rect head = box.cut_top(kLine + 2);
     total(head, now);
-    canvas_.label(head, session_.name(r), {theme_.text, Font::strong});
+    // Instead of one that is not traced, another is shown.
+    const bool other =
+        !session_.run(r).is_traced(session_.rank) && session_.rank < session_.run(r).world_size();
+    const std::string whose = other ? fmt::format(": GPU {}", rank) : "";
+    canvas_.label(head, session_.name(r) + whose, {theme_.text, Font::strong});
     box.cut_top(3);
     const std::string hovered = stack(box.cut_top(18), r, rank, now);
     box.cut_top(3);

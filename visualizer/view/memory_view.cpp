@@ -236,7 +236,9 @@ class Bands {
     if (session_.rank >= session_.run(r).world_size()) {
       name += fmt::format(": no GPU {}", session_.rank);
     } else if (!session_.run(r).is_traced(session_.rank)) {
-      name += fmt::format(": GPU {} is not traced", session_.rank);
+      canvas_.label(row, name + fmt::format(": GPU {} is not traced", session_.rank),
+                    {0, Font::strong});
+      return;
     }
     row.cut_left(canvas_.label(row, name, {0, Font::strong}).width());
     row.cut_left(10);

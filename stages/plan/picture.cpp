@@ -134,10 +134,11 @@ std::string name_bar(const Picture::Bar& bar, double x, double width, double top
                       fits ? "fits" : "does not fit");
 }
 
-// Of what can be seen in some bar.
-std::string draw_legend(const Picture& picture, double scale) {
+// Of what can be seen in some bar; where the name of the memory's line, at `memory_line`, is not.
+std::string draw_legend(const Picture& picture, double scale, double memory_line) {
   std::string text;
-  double y = kTop + 10;
+  const bool line_above = memory_line < (kTop + kBottom) / 2;
+  double y = line_above ? (kTop + kBottom) / 2 + 10 : kTop - 20;
   // In the order in which they are stacked, seen from the top.
   for (auto category = std::rbegin(kCategories); category != std::rend(kCategories); ++category) {
     bool used = false;
@@ -235,15 +236,17 @@ std::string svg(const Picture& picture) {
   const auto left = [&](std::size_t i) {
     return kLeft + slot * (static_cast<double>(i) + 0.5) - width / 2;
   };
+  std::string bars;
   for (std::size_t i = 0; i < picture.bars.size(); ++i)
-    text += draw_bar(picture.bars[i], left(i), width, scale, tops[i]);
+    bars += draw_bar(picture.bars[i], left(i), width, scale, tops[i]);
+  // Behind the bars, whose numbers it would strike through.
   const double y = kBottom - height_of(picture.memory, scale);
-  text += line(kLeft - 20, y, kRight + 14, y, kAccent, 2, true);
+  text += line(kLeft - 20, y, kRight + 14, y, kAccent, 2, true) + bars;
   for (std::size_t i = 0; i < picture.bars.size(); ++i)
     text += name_bar(picture.bars[i], left(i), width, tops[i], picture.memory);
   text += words(kRight + 20, y + 5, 16, kAccent, "start",
                 fmt::format("{}: {}", picture.memory_name, decimal_bytes(picture.memory)), true);
-  text += draw_legend(picture, scale);
+  text += draw_legend(picture, scale, y);
   text += words(40, 522, 14, kMuted, "start", picture.note);
   return text + "</svg>\n";
 }

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "scheduler.h"
+#include "streams.h"
 
 namespace zero::emulator {
 namespace {
@@ -66,17 +67,6 @@ std::vector<unsigned> block_order(std::size_t blocks, std::minstd_rand& random) 
   return order;
 }
 
-// Held by every kernel, shared. The end of the program takes it alone and keeps it: streams have
-// threads of their own that nobody waits for, and a leak check which comes upon one in the middle
-// of a kernel does not look at the stack that its fibers have left.
-std::shared_mutex& kernels_at_work() {
-  static std::shared_mutex* const mutex = [] {
-    std::atexit([] { kernels_at_work().lock(); });
-    return new std::shared_mutex;
-  }();
-  return *mutex;
-}
-
 }  // namespace
 
 void check_argument(const void* kernel, int argument, const void* pointer) {
@@ -101,7 +91,7 @@ cudaError_t launch(const cudaLaunchConfig_t& shape, const void* kernel,
 }
 
 void run_grid(dim3 grid, dim3 block, const std::function<void()>& thread) {
-  const std::shared_lock at_work(kernels_at_work());
+  const std::shared_lock at_work(kernels());
   const DeviceAccess access;
   const int threads = static_cast<int>(block.x * block.y * block.z);
   std::minstd_rand random(settings().seed + 1);

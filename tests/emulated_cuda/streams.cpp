@@ -1,8 +1,8 @@
 // Streams: when work is done, and by whom.
 #include "streams.h"
 
+#include <cstdlib>
 #include <map>
-#include <shared_mutex>
 #include <thread>
 #include <vector>
 
@@ -116,6 +116,14 @@ std::shared_ptr<CUstream_st> default_stream(int device) {
 }
 
 }  // namespace
+
+std::shared_mutex& kernels() {
+  static std::shared_mutex* const mutex = [] {
+    std::atexit([] { kernels().lock(); });
+    return new std::shared_mutex;
+  }();
+  return *mutex;
+}
 
 std::shared_ptr<CUstream_st> find_stream(cudaStream_t handle) {
   if (handle == nullptr) return default_stream(current_device());

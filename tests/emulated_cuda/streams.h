@@ -5,6 +5,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <shared_mutex>
 
 #include "emulator.h"
 
@@ -41,5 +42,10 @@ namespace zero::emulator {
 // The stream behind a handle, nullptr when there is none. A null handle is the default stream of
 // the current device.
 std::shared_ptr<CUstream_st> find_stream(cudaStream_t handle);
+
+// Held by every kernel, shared. The end of the program takes it alone and keeps it: streams have
+// threads of their own that nobody waits for, and a leak check that comes upon one in the middle
+// of a kernel does not look at the stack that its fibers have left.
+std::shared_mutex& kernels();
 
 }  // namespace zero::emulator

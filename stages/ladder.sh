@@ -4,17 +4,30 @@
 #
 # usage: stages/ladder.sh [OPTION VALUE]...
 #
-# The options are those of the stage programs: --device cpu, --batch 120, --memory-budget 32MiB, ...
-# BUILD in the environment names the folder of the build.
+# The options are those of the stage programs: --device cpu, --batch 120, --memory-budget 32MiB, ...;
+# without --batch there is one sequence for each rank. BUILD in the environment names the folder of
+# the build.
 set -euo pipefail
 
-programs=${BUILD:-build}/stages
-declare -A option=([--device]=simulated [--ranks]=4 [--batch]=4 [--memory-budget]=64MiB
-                   [--iterations]=1)
+if [[ ${1:-} == -h || ${1:-} == --help ]]; then
+  sed -n '2,/^set/{/^#/s/^# \?//p}' "$0"
+  exit
+fi
+programs=${BUILD:-$(dirname "${BASH_SOURCE[0]}")/../build}/stages
+if [[ ! -x $programs/ddp ]]; then
+  echo "ladder.sh: there is no program $programs/ddp; build first (./run), or name the folder: BUILD=..." >&2
+  exit 2
+fi
+declare -A option=([--device]=simulated [--ranks]=4 [--memory-budget]=64MiB [--iterations]=1)
 while (($# >= 2)); do
   option[$1]=$2
   shift 2
 done
+option[--batch]=${option[--batch]:-${option[--ranks]}}
+if [[ -v option[--layers] ]]; then
+  echo "ladder.sh: --layers: is what it looks for; leave it out" >&2
+  exit 2
+fi
 if (($# > 0)); then
   echo "ladder.sh: $1: write options as OPTION VALUE; for example --device cpu" >&2
   exit 2
@@ -33,7 +46,7 @@ fits() {
 printf '%-8s %8s %14s %20s\n' '' layers parameters 'bytes at the peak'
 for stage in ddp zero1 zero2 zero3; do
   good=0 bad=1
-  while fits "$stage" "$bad"; do
+  while ((bad <= 10000)) && fits "$stage" "$bad"; do  # the programs take no more
     good=$bad
     bad=$((2 * bad))
   done

@@ -128,9 +128,14 @@ DevicePlan simulated_plan(const Options& options) {
   plan.memory = hardware.gpu.memory;
   plan.notice = fmt::format("device: simulated; {} x {} with {} each", with_commas(options.ranks),
                             hardware.gpu.name, format_bytes(hardware.gpu.memory));
-  if (per_node > 1) plan.notice += fmt::format("; {} inside a node", hardware.link.name);
+  const auto described = [](const Link& link) {
+    return fmt::format("{} ({:.4g} GB/s, {:.3g} us)", link.name, link.bandwidth / 1e9,
+                       link.latency * 1e6);
+  };
+  if (per_node > 1) plan.notice += fmt::format("; {} inside a node", described(hardware.link));
   if (nodes > 1)
-    plan.notice += fmt::format("; {} between {} nodes", hardware.network.name, with_commas(nodes));
+    plan.notice +=
+        fmt::format("; {} between {} nodes", described(hardware.network), with_commas(nodes));
   plan.notice +=
       options.simulation.closed_form ? "; collectives in closed form" : "; message by message";
   if (options.simulation.representative) plan.notice += "; rank 0 stands for all";

@@ -45,8 +45,10 @@ std::string which_stage_fits(std::int64_t room, std::int64_t others, std::int64_
     if (fits < 0 && bytes + others <= room) fits = stage;
   }
   const std::string verdict =
-      fits < 0 ? "none can fit: use more ranks, a smaller batch or model, or more memory"
-               : fmt::format("the first that may fit: stage {}", fits);
+      fits >= 0 ? fmt::format("the first that may fit: stage {}", fits)
+      : others >= room
+          ? "none can fit on any number of ranks: use a smaller batch or model, or more memory"
+          : "none can fit: use more ranks, a smaller batch or model, or more memory";
   return fmt::format(
       "model states on {} ranks would be {}; beside at least {} for activations and the rest, {}",
       world_size, needs, format_bytes(others), verdict);

@@ -229,9 +229,11 @@ int launch(int argc, char** argv, void (*train)(Rank&), const ClosedForm& form) 
   if (status == 0 && !job.stop) {
     status = attempt(program, mpi, [&] { choose(form, mpi, job); });
     const bool first = !mpi || mpi_rank() == 0;
-    for (const std::string& notice : {job.options.model_note, job.plan.notice}) {
-      if (status == 0 && first && !job.options.quiet && !notice.empty())
-        std::fputs(fmt::format("{}\n", notice).c_str(), stderr);
+    if (status == 0 && first && !job.options.quiet) {
+      if (!job.options.model_note.empty())
+        std::fputs(fmt::format("model: {}\n", job.options.model_note).c_str(), stderr);
+      if (!job.plan.notice.empty())
+        std::fputs(fmt::format("{}\n", job.plan.notice).c_str(), stderr);
     }
     if (status == 0) status = run(job, form, train, mpi);
   }

@@ -35,8 +35,9 @@ const std::vector<ModelPreset>& model_presets() {
        "GPT-3, whose attention is sparse in every second layer: here it is dense"},
       {"1t",
        {.layers = 127, .heads = 160, .channels = 25600, .context = 256, .vocab = 23096},
-       "Megatron's 1T less one layer, so that it is 1.000T; context 256, because a longer one fits "
-       "on no GPU without activation checkpointing"}};
+       "Megatron's 1T less one layer, so that it is 1.000T; context 256, because a longer one "
+       "needs "
+       "more than 80 GB without activation checkpointing"}};
   return presets;
 }
 

@@ -31,11 +31,10 @@ std::unique_ptr<Transport> open_transport(const Options& options, const DevicePl
 
 std::unique_ptr<Communicator> open_communicator(const Options& options, Transport& transport,
                                                 Device& device, Trace& trace) {
-  const bool closed_form =
-      options.device == DeviceKind::simulated && options.simulation.closed_form;
-  const std::int64_t usual = closed_form ? kGpuChunk : transport.chunk();
+  const bool simulated = options.device == DeviceKind::simulated;
+  const std::int64_t usual = simulated ? options.simulation.chunk : transport.chunk();
   const std::int64_t chunk = options.chunk > 0 ? options.chunk : usual;
-  if (!closed_form) {
+  if (!simulated || !options.simulation.closed_form) {
     return make_communicator(options.collectives, transport, device, trace, options.dtype, chunk);
   }
   return make_ring_time_communicator(dynamic_cast<SimulatedTransport&>(transport), device, trace,

@@ -111,17 +111,28 @@ struct Given {
   int* number;
 };
 
-// Reads again the numbers that the command line gave.
-void keep_given(const CLI::App& app, std::initializer_list<Given> numbers) {
+// Reads again the numbers that the command line gave; returns the options that changed something.
+std::string keep_given(const CLI::App& app, std::initializer_list<Given> numbers) {
+  std::string changed;
   for (const auto& [name, number] : numbers) {
     const CLI::Option* option = app.get_option(name);
-    if (option->count() > 0) *number = option->as<int>();
+    if (option->count() == 0 || option->as<int>() == *number) continue;
+    *number = option->as<int>();
+    changed += fmt::format("{}{}", changed.empty() ? "" : ", ", name);
   }
+  return changed;
 }
 
 // "0,7-9", "all"; empty: all of them, or of many simulated ones a few that stand for the others.
 std::vector<int> read_trace_ranks(const std::string& text, const Options& o) {
   constexpr int kMany = 16;
+  if (o.simulation.representative) {
+    if (text.empty() || text == "0") return {0};
+    throw bad(
+        fmt::format("--trace-ranks {}: with --representative only rank 0 is run; leave one of the "
+                    "two out",
+                    text));
+  }
   if (text == "all") return {};
   if (text.empty()) {
     const bool many = o.device == DeviceKind::simulated && o.ranks > kMany;
@@ -331,8 +342,9 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
   app.add_option("--threads", o.threads,
                  "threads per rank for operators on the CPU; another number may give other bits")
       ->group("How the work is divided");
-  app.add_option("--chunk", chunk,
-                 "elements of a message: 65536; between GPUs, and in closed form, 1048576")
+  app.add_option(
+         "--chunk", chunk,
+         "elements of a message: 65536; between GPUs, and of large simulated models, 1048576")
       ->group("How the work is divided");
   app.add_option("--timeout", o.timeout, "seconds that a rank waits for another")
       ->group("How the work is divided");
@@ -441,13 +453,14 @@ Parsed parse_options(int argc, const char* const* argv, int mpi_processes) {
     const ModelPreset* found = find_model_preset(preset);
     if (!found) throw bad(fmt::format("--model {}: choose one of {}", preset, model_names()));
     o.model = found->config;
-    o.model_note = fmt::format("model: {}: {}", found->key, found->note);
     // What the command line says beside it counts.
-    keep_given(app, {{"--layers", &o.model.layers},
-                     {"--heads", &o.model.heads},
-                     {"--channels", &o.model.channels},
-                     {"--context", &o.model.context},
-                     {"--vocab", &o.model.vocab}});
+    const std::string changed = keep_given(app, {{"--layers", &o.model.layers},
+                                                 {"--heads", &o.model.heads},
+                                                 {"--channels", &o.model.channels},
+                                                 {"--context", &o.model.context},
+                                                 {"--vocab", &o.model.vocab}});
+    o.model_note = changed.empty() ? found->note : "its shape, but for " + changed;
+    o.model_note = fmt::format("{}: {}", found->key, o.model_note);
   }
   if (vocab->count() == 0 && preset.empty() && o.data.ends_with(".bin"))
     o.model.vocab = 50257;  // GPT-2's tokenizer

@@ -28,7 +28,7 @@ struct Options {
   Simulation simulation;   // of --device simulated
   std::int64_t chunk = 0;  // elements of a message; 0: what suits the transport
   ModelConfig model;
-  std::string model_note;  // of --model: what it approximates; one line
+  std::string model_note;  // of --model: "llama3-8b: approximates ..."; one line
   int batch = 120;         // sequences per iteration, over all ranks
   int iterations = 20;
   double learning_rate = 1e-3;

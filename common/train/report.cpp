@@ -27,6 +27,10 @@ std::string format_seconds(double seconds) {
   return fmt::format("{:.2f} us", seconds * 1e6);
 }
 
+Json to_json(const Link& link) {
+  return {{"name", link.name}, {"latency", link.latency}, {"bandwidth", link.bandwidth}};
+}
+
 Json to_json(const ClosedFormBytes& bytes) {
   return {{"parameters", bytes.parameters},
           {"gradients", bytes.gradients},
@@ -177,11 +181,18 @@ std::string Report::json() const {
                {"options", Json::parse(options_json(options_))}};
   if (simulated() && !iterations_.empty()) {
     const IterationRecord& last = iterations_.back();
-    json["simulated"] = {{"gpu", options_.simulation.hardware.gpu.name},
-                         {"gpu_memory", options_.simulation.hardware.gpu.memory},
-                         {"gpus_per_node", options_.simulation.hardware.gpus_per_node},
-                         {"link", options_.simulation.hardware.link.name},
-                         {"network", options_.simulation.hardware.network.name},
+    const Hardware& hardware = options_.simulation.hardware;
+    const Gpu& gpu = hardware.gpu;
+    json["simulated"] = {{"gpu", gpu.name},
+                         {"gpu_memory", gpu.memory},
+                         {"gpu_bandwidth", gpu.bandwidth},
+                         {"gpu_flops", product_rate(gpu, options_.dtype)},
+                         {"gpu_fp32_flops", gpu.fp32_flops},
+                         {"gpu_launch_seconds", gpu.launch_seconds},
+                         {"gpus_per_node", hardware.gpus_per_node},
+                         {"link", to_json(hardware.link)},
+                         {"network", to_json(hardware.network)},
+                         {"host_latency", hardware.control_seconds},
                          {"closed_form", options_.simulation.closed_form},
                          {"representative", options_.simulation.representative},
                          {"seconds_per_iteration", last.seconds},

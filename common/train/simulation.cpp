@@ -94,7 +94,7 @@ Hardware read_hardware(const SimulationArguments& a) {
 }
 
 // Whether collectives take what a formula says.
-bool read_messages(const SimulationArguments& a, const Options& options) {
+bool read_messages(const SimulationArguments& a, const Options& options, bool few_parameters) {
   const bool direct = options.collectives == Algorithm::direct;
   if (a.messages != "auto" && a.messages != "each" && a.messages != "closed-form") {
     throw UsageError(
@@ -113,8 +113,7 @@ bool read_messages(const SimulationArguments& a, const Options& options) {
   }
   if (a.representative || a.messages == "closed-form") return true;
   if (direct || a.messages == "each") return false;
-  return options.ranks > kFewRanks ||
-         make_layout(options.model).back().parameters.end > kFewParameters;
+  return options.ranks > kFewRanks || !few_parameters;
 }
 
 // Virtual time is counted in whole picoseconds, of which 63 bits hold 106 days. So much is an
@@ -131,7 +130,7 @@ void check_time_is_countable(const Options& o) {
                      20.0 * o.model.heads * static_cast<double>(o.model.context);
   const double latency = std::max(h.link.latency, h.network.latency);
   const double bandwidth = std::min(h.link.bandwidth, h.network.bandwidth);
-  const double chunk = static_cast<double>(o.chunk > 0 ? o.chunk : kGpuChunk) * width;
+  const double chunk = static_cast<double>(o.chunk > 0 ? o.chunk : o.simulation.chunk) * width;
   const double copies = o.collectives == Algorithm::direct ? K : 1;  // that one rank sends
   const double messages = 4 * (L + K) * K + 4 * copies * N * width / chunk;
   const double seconds =
@@ -141,10 +140,12 @@ void check_time_is_countable(const Options& o) {
       (L * (100 + 20 * rows * o.model.heads) + messages) * h.gpu.launch_seconds;
   const double days = seconds * o.iterations / 86'400;
   if (days < kMostDays) return;
-  throw UsageError(fmt::format(
-      "--device simulated: on such a cluster this run may take {:.0f} days, and at most "
-      "{:.0f} can be counted; use a faster one, fewer --iterations or a smaller model",
-      days, kMostDays));
+  const std::string long_time =
+      days < 1e6 ? fmt::format("{:.0f} days", days) : "more than a million days";
+  throw UsageError(
+      fmt::format("--device simulated: on such a cluster this run may take {}, and at most {:.0f} "
+                  "days can be counted; use a faster one, fewer --iterations or a smaller model",
+                  long_time, kMostDays));
 }
 
 }  // namespace
@@ -196,7 +197,11 @@ void read_simulation(const CLI::App& app, const SimulationArguments& arguments, 
   if (options.device != DeviceKind::simulated) return;
   options.simulation.hardware = read_hardware(arguments);
   options.simulation.representative = arguments.representative;
-  options.simulation.closed_form = read_messages(arguments, options);
+  const bool few_parameters = make_layout(options.model).back().parameters.end <= kFewParameters;
+  options.simulation.closed_form = read_messages(arguments, options, few_parameters);
+  options.simulation.chunk = few_parameters ? kChunk : kGpuChunk;
+  // Whichever rank overflows, the one that stands for all has to skip.
+  if (arguments.representative && options.overflow_rank > 0) options.overflow_rank = 0;
   check_time_is_countable(options);
 }
 

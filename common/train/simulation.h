@@ -1,6 +1,7 @@
 // The options of --device simulated: which cluster it is, and how closely it is followed.
 #pragma once
 
+#include <cstdint>
 #include <string>
 
 #include "common/device/simulated/hardware.h"
@@ -19,6 +20,9 @@ struct Simulation {
   bool representative = false;
   // A collective takes what a formula says (RingTime); otherwise every message is sent.
   bool closed_form = false;
+  // Elements of a message: as on a CPU for a model that one could train, as between GPUs for a
+  // larger one.
+  std::int64_t chunk = 0;
 };
 
 // What the command line said, before it is understood.

@@ -123,6 +123,21 @@ void check(CompareOptions& o) {
                                        "one stage, as {} {} ...",
                                        option, o.stages.front(), option));
   }
+  const auto simulated = [&](std::size_t i) {
+    return o.passed_on[i] == "--device=simulated" ||
+           (i > 0 && o.passed_on[i] == "simulated" && o.passed_on[i - 1] == "--device");
+  };
+  for (std::size_t i = 0; i < o.passed_on.size(); ++i) {
+    if (!simulated(i)) continue;
+    if (o.collectives_agree) {
+      throw UsageError(
+          "--collectives-agree: a simulation has no bits to compare; use another --device");
+    }
+    if (!o.launcher.empty()) {
+      throw UsageError(
+          "--launcher: one process simulates all ranks; leave it out with --device simulated");
+    }
+  }
   if (o.collectives_agree && o.batch_sweep)
     throw UsageError("--collectives-agree and --batch-sweep: one at a time");
   if ((o.collectives_agree || o.batch_sweep) && !o.traces.empty())

@@ -150,8 +150,11 @@ std::vector<std::string> how_to_read(const PlanOptions& options, const Plan& pla
     brackets = brackets || !stage.fits;
   }
   said.push_back(fmt::format(
-      "All but formulas is from runs of the stage programs on simulated GPUs. Model states and "
-      "bytes sent are exactly the formulas': {}.",
+      "All but formulas is from runs of the stage programs on simulated GPUs (--device simulated "
+      "--representative: rank 0 stands for all, collectives in closed form). Model states and "
+      "bytes "
+      "sent are exactly the formulas': {}. The operators' workspace, which differs by device, is "
+      "not counted.",
       exact ? "yes" : "no"));
   if (brackets)
     said.push_back("In brackets: how long it would take on a GPU with memory enough for it.");

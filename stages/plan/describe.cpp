@@ -59,7 +59,7 @@ void add_memory(PageTable& table, const PlanOptions& options, const Plan& plan) 
   add_bytes(table, plan, "temporary buffers", &SimulatedRun::temporary);
   add_bytes(table, plan, "communication", &SimulatedRun::communication);
   add_bytes(table, plan, "everything at its peak", &SimulatedRun::total);
-  add_row(table, plan, "  the same in GiB",
+  add_row(table, plan, "  the same in powers of 2",
           [](const StagePlan& s) { return binary_bytes(s.run.total); });
   add_row(table, plan, "  which is in",
           [](const StagePlan& s) { return short_step(s.run.peak_step); });

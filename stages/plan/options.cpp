@@ -37,7 +37,7 @@ constexpr const char* kExamples =
     "  plan --model llama3-8b --gpus 8 --gpu h100    which stage do I need?\n"
     "  plan --model gpt2-xl --gpus 4 --gpu v100 --batch 4\n"
     "                                                four sequences on each GPU\n"
-    "  plan --model 1t --gpus 1024 --gpu v100        140 days and more\n"
+    "  plan --model 1t --gpus 1024 --gpu v100        what 1T parameters would need there\n"
     "  plan --layers 24 --heads 16 --channels 1024 --context 1024 --vocab 50257\n"
     "                                                a model of your own\n"
     "  plan --model 7.5b --gpus 64 --gpu v100 --sweep\n"
@@ -71,6 +71,7 @@ constexpr PassedOn kPassedOn[] = {
     {"--gpu-memory", "80GB (10^9 bytes) or 80GiB (2^30); default: its own", kCluster},
     {"--gpu-bandwidth", "of its memory, per second: 3.35TB", kCluster},
     {"--gpu-flops", "16-bit matrix products, FLOP/s: 500e12", kCluster},
+    {"--gpu-fp32-flops", "everything else, and fp32 products", kCluster},
     {"--gpu-launch", "seconds that starting a kernel takes", kCluster},
     {"--gpus-per-node", "default 8", kCluster},
     {"--link", "of a node's GPUs: nvlink2, nvlink3, nvlink4, pcie3, pcie4, pcie5", kCluster},
@@ -78,7 +79,8 @@ constexpr PassedOn kPassedOn[] = {
     {"--link-bandwidth", "of one direction, per second: 450GB", kCluster},
     {"--network", "between nodes: edr, hdr, ndr (InfiniBand)", kCluster},
     {"--network-latency", "seconds", kCluster},
-    {"--network-bandwidth", "of one GPU, per second: 25GB", kCluster}};
+    {"--network-bandwidth", "of one GPU, per second: 25GB", kCluster},
+    {"--host-latency", "seconds that a scalar takes (a loss, a norm)", kCluster}};
 
 bool is_shape(const std::string& name) {
   return name == "--layers" || name == "--heads" || name == "--channels" || name == "--vocab" ||
@@ -281,7 +283,10 @@ void check(PlanOptions& o, const Words& words) {
   check_two_files("--json", o.json, "--markdown", o.markdown);
   check_two_files("--json", o.json, "--svg", o.svg);
   check_two_files("--markdown", o.markdown, "--svg", o.svg);
-  if (const ModelPreset* preset = find_model_preset(o.model)) o.model_note = preset->note;
+  // "llama3-8b: approximates ..."
+  const std::string& note = o.understood.model_note;
+  if (!o.model.empty() && note.size() > o.model.size() + 2)
+    o.model_note = note.substr(o.model.size() + 2);
 }
 
 void collect(PlanOptions& o, const Words& words) {

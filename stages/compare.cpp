@@ -7,12 +7,12 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <stdexcept>
 
 #include "common/comm/world.h"
 #include "common/memory/bytes.h"
 #include "common/train/options.h"
+#include "common/train/report.h"
 #include "stages/compare/batch_sweep.h"
 #include "stages/compare/collectives.h"
 #include "stages/compare/comparison.h"
@@ -195,9 +195,7 @@ int run(const CompareOptions& options) {
   if (!options.collectives_agree && !options.batch_sweep)
     status = compare_stages(options, runner, json);
   if (!options.json.empty() && status != 2) {
-    std::ofstream out(options.json);
-    out << json.dump(2) << '\n';
-    if (!out.flush()) throw std::runtime_error("cannot write " + options.json);
+    write_file(options.json, json.dump(2) + "\n");
   }
   return status;
 }

@@ -121,6 +121,7 @@ TEST_CASE("a simulated cluster that cannot be is refused") {
   refused({"--representative", "--messages", "each"}, "--messages each");
   refused({"--collectives", "library"}, "ring");
   refused({"--ranks", "20000"}, "at most 16384");
+  refused({"--ranks", "2049", "--batch", "2049"}, "add --representative");
   refused({"--ranks", "100"}, "use --batch 100 or --ranks 120");
   refused({"--network-bandwidth", "1"}, "days");
   refused({"--save", "/tmp/x"}, "--save: a simulated device stores");

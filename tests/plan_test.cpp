@@ -198,7 +198,7 @@ TEST_CASE("checkpointing promises no more than the activations that it would not
 }
 
 TEST_CASE("when no stage fits, plan says how many GPUs would do, or that none do") {
-  const Words cluster = joined(kShape, {"--gpu-memory", "4330KB"});
+  const Words cluster = joined(kShape, {"--gpu-memory", "397.84KB"});
   const Json planned = plan(joined(cluster, {"--gpus", "2", "--stages", "zero3,ddp"}));
   INFO(planned.dump(1));
   REQUIRE(planned["smallest_stage"].is_null());
@@ -302,7 +302,7 @@ TEST_CASE("M = 8 is a formula only: the programs keep an fp32 copy") {
 }
 
 TEST_CASE("the sweep shows 1, 2, 4, ... GPUs and the cluster's own number") {
-  const Words work = joined(kShape, {"--gpus", "5", "--sweep", "--gpu-memory", "4500KB"});
+  const Words work = joined(kShape, {"--gpus", "5", "--sweep", "--gpu-memory", "567.84KB"});
   const Json planned = plan(work);
   REQUIRE(planned["sweep"].size() == 4);
   const int numbers[] = {1, 2, 4, 5};
@@ -314,7 +314,7 @@ TEST_CASE("the sweep shows 1, 2, 4, ... GPUs and the cluster's own number") {
       const std::string ranks = std::to_string(numbers[i]);
       const Simulated simulated =
           simulate(name, joined(kShape, {"--ranks", ranks, "--batch", ranks, "--representative",
-                                         "--gpu-memory", "4500KB"}));
+                                         "--gpu-memory", "567.84KB"}));
       CHECK(point[name].is_null() == (simulated.finished.status != 0));
       if (point[name].is_null()) continue;
       CHECK(point[name]["seconds_per_iteration"] ==

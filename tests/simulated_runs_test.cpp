@@ -97,8 +97,7 @@ TEST_CASE("rank 0 alone stands for all: the same bytes, and the time of the whol
 TEST_CASE("a simulation closed at each collective ends when the messages would, or little later") {
   for (const std::string& stage : kStages) {
     DYNAMIC_SECTION(stage) {
-      const Words work = {"--model", "gpt2",    "--ranks", "5",      "--gpus-per-node",
-                          "2",       "--chunk", "1048576", "--quiet"};
+      const Words work = {"--model", "gpt2", "--ranks", "5", "--gpus-per-node", "2", "--quiet"};
       Words each = work, closed = work;
       each.insert(each.end(), {"--messages", "each"});
       closed.insert(closed.end(), {"--messages", "closed-form"});
@@ -158,6 +157,60 @@ TEST_CASE("a simulated GPU that is just large enough is enough, and one byte les
       CHECK(start(stage, less).status == 2);
     }
   }
+}
+
+TEST_CASE("whichever rank overflows, the one that stands for all skips") {
+  for (const std::string rank : {"0", "2"}) {
+    const Outcome outcome = simulate("zero2", {"--ranks", "3", "--batch", "3", "--iterations", "2",
+                                               "--representative", "--overflow-at", rank + ":1"});
+    CHECK(outcome.result.at("iterations").at(0).at("skipped") == false);
+    CHECK(outcome.result.at("iterations").at(1).at("skipped") == true);
+  }
+}
+
+TEST_CASE("rank 0 that stands for all is the only one that is traced, and the trace says so") {
+  const TemporaryFolder folder;
+  const Words work = {"--ranks",         "20", "--batch", "20",
+                      "--iterations",    "1",  "--trace", folder / "trace",
+                      "--representative"};
+  CHECK(start("zero2", work).status == 0);
+  const RunTrace run = read_run(folder / "trace");
+  CHECK(run.notes.empty());
+  REQUIRE(run.ranks.size() == 1);
+  CHECK(run.ranks[0].header.traced == std::vector<int>{0});
+  Words others = work;
+  others.insert(others.end(), {"--trace-ranks", "3"});
+  const Finished refused = start("zero2", others);
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.err, contains_text("--trace-ranks 3: with --representative only rank 0"));
+}
+
+TEST_CASE("a small model has the same scratch on any number of ranks, a large one that of a GPU") {
+  const auto scratch = [](const Words& options) {
+    const Outcome outcome = simulate("ddp", options);
+    return peak(outcome.result.at("ranks").at(0), "communication");
+  };
+  for (const std::string ranks : {"3", "20"})
+    CHECK(scratch({"--ranks", ranks, "--batch", ranks, "--iterations", "1"}) == 2 * 2 * 65'536);
+  CHECK(scratch({"--ranks", "20", "--model", "gpt2"}) == 2 * 2 * 1'048'576);
+}
+
+TEST_CASE("a model by name with other numbers is not described as what it was") {
+  const Finished plain = start("ddp", {"--model", "llama3-8b", "--gpu-memory", "1TB"});
+  CHECK_THAT(plain.err, contains_text("model: llama3-8b: approximates LLaMA-3 8B"));
+  const Finished other =
+      start("ddp", {"--model", "llama3-8b", "--gpu-memory", "1TB", "--layers", "9"});
+  CHECK_THAT(other.err, contains_text("model: llama3-8b: its shape, but for --layers\n"));
+}
+
+TEST_CASE("a cluster that the machine has no memory for ends in one line") {
+  const std::string command = "ulimit -v 450000; exec " + stage_path("ddp") +
+                              " --device simulated --model gpt2 --ranks 2048 --quiet";
+  const Finished finished =
+      run({"bash", "-c", command}, {.seconds = 100, .directory = {}, .environment = {}});
+  INFO(finished.describe());
+  CHECK(finished.status == 1);
+  CHECK(finished.errors().size() == 1);
 }
 
 TEST_CASE("a faster cluster takes less time, and the bytes stay") {

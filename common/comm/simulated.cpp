@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <stdexcept>
 
 #include "common/comm/run_program.h"
@@ -67,7 +68,7 @@ int run_on_simulated_cluster(const Hardware& hardware, int world_size, bool repr
                              const RankProgram& program) {
   SimulatedCluster cluster(hardware, world_size, representative);
   bool failed = false;
-  cluster.run([&](int rank) {
+  const auto run_rank = [&](int rank) {
     SimulatedTransport transport(cluster, rank);
     if (run_program(transport, program)) {
       cluster.end(rank);
@@ -75,7 +76,14 @@ int run_on_simulated_cluster(const Hardware& hardware, int world_size, bool repr
       failed = true;
       cluster.abort(rank);
     }
-  });
+  };
+  try {
+    cluster.run(run_rank);
+  } catch (const std::runtime_error& error) {  // no memory for the stacks: nothing has run
+    std::fputs(fmt::format("cannot simulate {} ranks: {}\n", world_size, error.what()).c_str(),
+               stderr);
+    return 1;
+  }
   return failed ? 1 : 0;
 }
 

@@ -197,6 +197,14 @@ void read_simulation(const CLI::App& app, const SimulationArguments& arguments, 
   if (options.device != DeviceKind::simulated) return;
   options.simulation.hardware = read_hardware(arguments);
   options.simulation.representative = arguments.representative;
+  // Each keeps what all of them gather: memory grows with the square of their number.
+  constexpr int kMostOneByOne = 2048;
+  if (!arguments.representative && options.ranks > kMostOneByOne) {
+    throw UsageError(
+        fmt::format("--ranks {}: at most {} are simulated one by one; add --representative: rank 0 "
+                    "stands for all",
+                    options.ranks, kMostOneByOne));
+  }
   const bool few_parameters = make_layout(options.model).back().parameters.end <= kFewParameters;
   options.simulation.closed_form = read_messages(arguments, options, few_parameters);
   options.simulation.chunk = few_parameters ? kChunk : kGpuChunk;

@@ -159,6 +159,11 @@ std::vector<std::string> how_to_read(const PlanOptions& options, const Plan& pla
   if (brackets)
     said.push_back("In brackets: how long it would take on a GPU with memory enough for it.");
   said.push_back(
+      "Times of ZeRO-2 and ZeRO-3 are upper bounds: in closed form each piece of a unit goes all "
+      "the "
+      "way round before the next begins. With many GPUs and a small model that costs many times "
+      "what their bytes do; a stage program with --messages each shows less.");
+  said.push_back(
       "Sent: DDP, ZeRO-1 and ZeRO-2 pass over N twice, ZeRO-3 three times (its parameters are "
       "gathered for the forward and again for the backward pass), each time (K-1)/K of it.");
   said.push_back(fmt::format(

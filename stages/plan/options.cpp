@@ -124,7 +124,11 @@ void check_writable(const std::string& option, const std::string& path) {
 
 void check_two_files(const char* option, const std::string& path, const char* other_option,
                      const std::string& other) {
-  if (path.empty() || path != other) return;
+  if (path.empty() || other.empty()) return;
+  std::error_code error;
+  if (std::filesystem::weakly_canonical(path, error) !=
+      std::filesystem::weakly_canonical(other, error))
+    return;
   throw UsageError(
       fmt::format("{} and {}: both write {}; name two files", option, other_option, path));
 }
@@ -379,6 +383,12 @@ ParsedPlan parse_plan_options(int argc, const char* const* argv) {
     return parsed;
   } catch (const CLI::ParseError& error) {
     throw UsageError(fmt::format("{}; see plan --help", error.what()));
+  }
+  for (const CLI::Option* option : app.get_options()) {
+    for (const std::string& value : option->results()) {
+      if (value.empty())
+        throw UsageError(fmt::format("{}: needs a value; see plan --help", option->get_name()));
+    }
   }
   for (const auto& [name, text] : texts) {
     if (app.get_option(name)->count() > 0) words.passed_on[name] = text;

@@ -74,7 +74,6 @@ const SimulatedRun& Simulator::run(const Trial& trial) const {
   std::vector<std::string> with_result = command;
   with_result.insert(with_result.end(), {"--json", file});
   const Finished finished = processes_.run(with_result, [](std::string_view) {});
-  ++runs_;
   SimulatedRun run;
   if (finished.status == 0) {
     run = read_result(file, trial.stage);

@@ -57,9 +57,6 @@ class Simulator {
   // than memory, or its result is not as expected.
   const SimulatedRun& run(const Trial& trial) const;
 
-  // Programs started so far.
-  int runs() const { return runs_; }
-
  private:
   std::vector<std::string> arguments(const Trial& trial) const;
 
@@ -67,7 +64,6 @@ class Simulator {
   const ProcessRunner& processes_;
   TemporaryFolder folder_;
   mutable std::map<std::vector<std::string>, SimulatedRun> known_;  // by command
-  mutable int runs_ = 0;
 };
 
 }  // namespace zero

@@ -1,0 +1,17 @@
+# Fails when a page (PAGES) names a program that `./run` does not build (BUILT).
+# Usage: cmake "-DBUILT=ddp;..." "-DPAGES=README.md;..." -P named_programs.cmake
+cmake_policy(VERSION 3.25)
+foreach(page ${PAGES})
+  file(READ ${page} text)
+  string(REGEX MATCHALL "build/(stages|visualizer)/[a-z][a-z0-9_]*" names "${text}")
+  if(NOT names)
+    message(FATAL_ERROR "${page} names no program")
+  endif()
+  list(REMOVE_DUPLICATES names)
+  foreach(name ${names})
+    get_filename_component(program ${name} NAME)
+    if(NOT program IN_LIST BUILT)
+      message(FATAL_ERROR "${page} names ${name}, which ./run does not build")
+    endif()
+  endforeach()
+endforeach()
